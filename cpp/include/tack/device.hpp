@@ -1,0 +1,101 @@
+// tack/device.hpp -- Device: where arrays live and kernels run; its capabilities are data.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tack/dtype.hpp"
+#include "tack/export.hpp"
+
+namespace tack {
+
+class DeviceImpl;
+class Kernel;
+class Runtime;
+struct KernelSource;
+struct KernelKey;
+
+/// Options that make a separate device. Only the CPU knows num_threads.
+struct DeviceOptions {
+  std::optional<int> num_threads;
+  bool operator==(const DeviceOptions&) const = default;
+};
+
+/// What a device can do. Filled once when it starts; asked by the frontend, the code generators and the tests.
+struct Capabilities {
+  std::string arch;                  ///< what code is compiled for: "x86-64-v4", "sm_90", "gfx90a", ...
+  std::string device_name;           ///< as the driver or the OS calls it
+  DTypeSet array_dtypes = 0;         ///< element types that arrays may have
+  DTypeSet atomic_dtypes = 0;        ///< element types that array atomics may have
+  bool supports_f64 = false;
+  bool supports_workgroups = false;  ///< shared memory, barriers, thread_id, block reductions
+  bool supports_images = false;      ///< hardware texture sampling
+  bool f32_denormals = true;
+  bool queued = false;               ///< launches return before they are done
+  bool host_addressable = false;     ///< the host may read and write the device's memory (after waiting)
+  std::uint64_t max_iterations = 0;  ///< a launch's limit; 0 is none
+  std::uint32_t block = 256;         ///< threads of a group where the kernel does not say
+  std::uint32_t max_buffers = 0;     ///< a kernel's limit of array parameters; 0 is none
+  std::uint32_t vector_bits = 0;     ///< CPU: width of the SIMD registers
+  std::uint32_t threads = 1;         ///< CPU: how many threads a launch may use
+};
+
+struct MemoryStatistics {
+  std::uint64_t in_use = 0;       ///< bytes of live buffers
+  std::uint64_t cached = 0;       ///< bytes kept for reuse
+  std::uint64_t peak = 0;         ///< the highest in_use
+  std::uint64_t allocations = 0;  ///< buffers handed out
+  std::uint64_t reused = 0;       ///< of these, from the cache
+};
+
+/// Thread-safe. One object per (type, index, options) of a Runtime.
+class TACK_API Device : public std::enable_shared_from_this<Device> {
+ public:
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  const std::string& type() const noexcept;   ///< "cpu", "cuda", ...
+  int index() const noexcept;
+  /// "cpu", "cuda:1"; device 0 of a numbered type is "cuda:0"; options show: "cpu(num_threads=1)".
+  const std::string& name() const noexcept;
+  const DeviceOptions& options() const noexcept;
+  const Capabilities& capabilities() const noexcept;
+  const std::shared_ptr<Runtime>& runtime() const noexcept;
+
+  /// Devices with equal memory ids can address each other's buffers.
+  std::uint32_t memory_id() const noexcept;
+  bool can_address(const Device& other) const noexcept { return memory_id() == other.memory_id(); }
+
+  /// Finishes all queued work; throws the queue's first error. Blocking.
+  void synchronize();
+
+  /// The kernel that an earlier process (or this one) stored under `key`, or null. Reads the disk, compiles nothing.
+  std::shared_ptr<Kernel> load(const KernelKey& key);
+  /// Compiles (or finds in the disk cache) and loads; stores the result under `key` as well when it is not empty.
+  /// Concurrent calls with one key compile once. Throws Error(compile), Error(unavailable).
+  std::shared_ptr<Kernel> build(const KernelSource& source, const KernelKey& key);
+  /// How many kernels this device compiled, and how many it loaded from the disk cache.
+  std::uint64_t compiled() const noexcept;
+  std::uint64_t loaded() const noexcept;
+
+  MemoryStatistics memory() const;
+  /// Gives cached memory back to the system; answers the bytes.
+  std::uint64_t trim();
+
+  DeviceImpl& impl() noexcept { return *impl_; }  // for libtack's own files
+
+ private:
+  friend class RuntimeImpl;
+  struct Data;
+  Device(std::unique_ptr<Data> data, std::unique_ptr<DeviceImpl> impl);
+  std::unique_ptr<Data> data_;
+  std::unique_ptr<DeviceImpl> impl_;
+};
+
+}  // namespace tack

@@ -1,0 +1,178 @@
+// tack/kernel.hpp -- KernelSource (text plus tables) and Kernel (loaded, launchable). All that crosses from a compiler to the runtime.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tack/array.hpp"
+#include "tack/dtype.hpp"
+#include "tack/export.hpp"
+
+namespace tack {
+
+/// What one word of an entry point's parameter block holds. The numbers are part of the bundle and cache format.
+enum class ParamKind : std::uint8_t {
+  pointer = 0,   ///< device address of array argument `arg`
+  shape = 1,     ///< its length along `dim`
+  stride = 2,    ///< its stride along `dim`, in bytes
+  scalar = 3,    ///< scalar argument `arg`, converted to `type` (f32: the low 32 bits)
+  extent = 4,    ///< number of iterations of this launch along `dim`
+  start = 5,     ///< first index of this launch along `dim`
+  step = 6,      ///< index step of this launch along `dim`
+  sequence = 7,  ///< current value of the variable of the `arg`-th enclosing tack.sequential
+  scratch = 8,   ///< device address of the kernel's scratch cells
+};
+struct ParamSlot {
+  ParamKind kind = ParamKind::pointer;
+  std::uint8_t dim = 0;
+  std::uint16_t arg = 0;
+  DType type = i64;  ///< of a scalar
+  bool operator==(const ParamSlot&) const = default;
+};
+
+/// One operation of an extent: a postfix program over 64-bit integers that C++ evaluates before a launch.
+enum class ExtentOp : std::uint8_t {
+  constant = 0, shape = 1, scalar = 2, sequence = 3,        // push
+  add = 4, sub = 5, mul = 6, floordiv = 7, mod = 8, min = 9, max = 10,  // two operands
+  neg = 11,                                                  // one operand
+  select = 12, lt = 13, le = 14, eq = 15, ne = 16,           // cond a b select; comparisons give 0 or 1
+};
+struct ExtentTerm {
+  ExtentOp op = ExtentOp::constant;
+  std::uint8_t dim = 0;
+  std::uint16_t arg = 0;
+  std::int64_t value = 0;
+  bool operator==(const ExtentTerm&) const = default;
+};
+/// Wraps modulo 2^64; x // 0 and x % 0 are 0, as in kernels.
+using Extent = std::vector<ExtentTerm>;
+
+/// A function of the binary.
+struct EntryPoint {
+  std::string symbol;
+  std::vector<ParamSlot> params;  ///< its words, in order
+  std::uint8_t rank = 1;          ///< dimensions of its index range, 1..4
+  double cost_hint = -1.0;        ///< estimated ns per iteration; negative: unknown (loops with run-time bounds)
+};
+
+/// One step of a kernel's schedule.
+struct Step {
+  enum class Kind : std::uint8_t { launch = 0, sequence_begin = 1, sequence_end = 2 };
+  Kind kind = Kind::launch;
+  std::uint32_t entry = 0;              ///< launch: index into entries
+  std::vector<Extent> start, stop, step;  ///< launch: one each per dimension; sequence_begin: one each
+  std::uint32_t match = 0;              ///< sequence_begin/end: the index of the other end
+};
+
+/// What an argument must be. The dispatcher's key guarantees it; Kernel::prepare checks it for C++ callers.
+struct ArgumentSpec {
+  enum class Kind : std::uint8_t { array = 0, integer = 1, unsigned_ = 2, floating = 3, boolean = 4, none = 5, strong = 6 };
+  std::string name;
+  Kind kind = Kind::array;
+  DType dtype{};                   ///< of an array's elements or a strong scalar
+  std::uint8_t rank = 0;
+  Layout layout = Layout::contiguous;
+  bool read_only = false;          ///< a read-only array is accepted (the kernel does not write it)
+  bool written = false;            ///< the kernel writes it
+  std::int64_t min = std::numeric_limits<std::int64_t>::min();  ///< integer: the accepted range (OverflowError outside)
+  std::int64_t max = std::numeric_limits<std::int64_t>::max();
+};
+
+/// Everything a runtime needs to build and launch a kernel. No Python object and no pointer in it: it can be stored.
+struct TACK_API KernelSource {
+  std::string name;      ///< the Python function's
+  std::string target;    ///< device type: "cpu", "cuda", ...
+  std::string arch;      ///< Capabilities::arch it was printed for
+  std::string text;      ///< LLVM IR, CUDA C, ...; not stored with the binary
+  std::string options;   ///< for the compiler; part of the cache key
+  std::vector<ArgumentSpec> arguments;
+  std::vector<EntryPoint> entries;
+  std::vector<Step> steps;
+  std::uint64_t scratch_bytes = 0;
+  DType result_type{};          ///< of a returned scalar, which lies at result_offset in scratch
+  std::int64_t result_offset = -1;  ///< negative: returns nothing
+  std::uint32_t simd = 1;       ///< lanes the CPU code was printed for (for inspection)
+};
+
+/// Names a specialization as the front end knows it (function text, captured values, argument types, target, options): a 32-byte
+/// digest, or empty for none.
+struct KernelKey {
+  std::string digest;
+};
+
+/// An argument of a launch: an array that outlives the launch, or a scalar.
+struct Argument {
+  const Array* array = nullptr;
+  union {
+    std::int64_t i;
+    std::uint64_t u;
+    double f;
+  };
+  Argument() : i(0) {}
+  explicit Argument(const Array& a) : array(&a), i(0) {}
+  explicit Argument(std::int64_t v) : i(v) {}
+  explicit Argument(double v) : f(v) {}
+};
+
+/// A returned scalar, as the bits of KernelSource::result_type.
+struct Result {
+  DType type{};
+  bool present = false;
+  union {
+    std::int64_t i;
+    std::uint64_t u;
+    double f;
+  };
+  Result() : i(0) {}
+};
+
+/// What is known about an entry's speed; read by tack.inspect(mode="schedule") and by the CPU's serial/parallel decision.
+struct EntryStatistics {
+  std::string symbol;
+  double ns_per_iteration = -1.0;  ///< measured; negative: not yet
+  double fan_out_ns = -1.0;        ///< measured cost of a fan-out on this device; negative: none
+  std::uint64_t serial = 0, parallel = 0;  ///< launches of either kind
+};
+
+class DeviceImpl;
+class ModuleImpl;
+
+/// A loaded, launchable kernel. Thread-safe; keeps its device alive; its code is unloaded with the last reference.
+class TACK_API Kernel {
+ public:
+  ~Kernel();
+  Kernel(const Kernel&) = delete;
+  Kernel& operator=(const Kernel&) = delete;
+
+  const KernelSource& source() const noexcept { return source_; }  ///< `text` is empty when it came from the disk cache
+  const std::shared_ptr<Device>& device() const noexcept { return device_; }
+  bool from_cache() const noexcept { return from_cache_; }
+  std::vector<EntryStatistics> statistics() const;
+
+  /// Predicted run time of a launch in ns, cheap and without a clock; used to decide whether to release the GIL.
+  double predict(std::span<const Argument> arguments) const noexcept;
+  /// Checks ranges and limits, then runs (CPU) or queues the whole schedule. Empty launches do nothing. The arguments must fit
+  /// source().arguments in kind, dtype, rank and layout (`check` tests that).
+  /// Throws Error(invalid_argument) for limits and extents, Error(overflow) for an integer outside its range.
+  Result launch(std::span<const Argument> arguments) const;
+  /// Throws Error(type_mismatch) or Error(invalid_argument) naming kernel and parameter when an argument does not fit.
+  void check(std::span<const Argument> arguments) const;
+
+  ModuleImpl& module() const noexcept { return *module_; }  // for libtack's own files
+
+ private:
+  friend class Device;
+  Kernel(std::shared_ptr<Device> device, KernelSource source, std::unique_ptr<ModuleImpl> module, bool from_cache);
+  std::shared_ptr<Device> device_;
+  KernelSource source_;
+  std::unique_ptr<ModuleImpl> module_;
+  bool from_cache_ = false;
+};
+
+}  // namespace tack

@@ -1,0 +1,70 @@
+// tack/runtime.hpp -- Runtime: the root object. It owns settings, log, caches and devices; two in one process share nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tack/config.hpp"
+#include "tack/device.hpp"
+#include "tack/export.hpp"
+#include "tack/log.hpp"
+
+namespace tack {
+
+/// What the CPU backend asks of whoever can compile LLVM IR (Python's llvmlite, through the bindings).
+struct CompileRequest {
+  std::string name;     ///< the kernel's
+  std::string text;     ///< LLVM IR
+  std::string arch;     ///< Capabilities::arch of the device
+  int optimize = 2;     ///< 0..3
+  bool assembly = false;   ///< answer assembly text instead of object code (tack.inspect)
+  bool optimized_ir = false;  ///< answer the optimised IR as text (tack.inspect)
+};
+/// Answers object code (or text). May be called from any thread, without locks held; throws Error on failure.
+using CpuCompiler = std::function<std::vector<std::byte>(const CompileRequest&)>;
+
+/// Runs `body(begin, end)` over disjoint pieces that cover [0, n), on up to `threads` threads, and returns when all are done.
+/// `body` does not throw. A host with a scheduler of its own installs one with Runtime::set_parallel_for.
+using ParallelBody = void (*)(void* context, std::int64_t begin, std::int64_t end);
+using ParallelFor = std::function<void(std::int64_t n, std::int64_t grain, int threads, ParallelBody body, void* context)>;
+
+class RuntimeImpl;
+
+/// Thread-safe. Devices, buffers and kernels keep their Runtime alive.
+class TACK_API Runtime {
+ public:
+  static std::shared_ptr<Runtime> create(Config config = Config::from_environment());
+  ~Runtime();
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  /// "cpu", "cuda", "cuda:1", ...; the same spec and options answer the same device.
+  /// Throws Error(invalid_argument) that lists the device types for an unknown spec or option, Error(unavailable) with the page's text.
+  std::shared_ptr<Device> device(std::string_view spec, const DeviceOptions& options = {});
+  /// How many devices of a type there are; 0 without a driver. "cpu" is 1. Throws Error(invalid_argument) for an unknown type.
+  int device_count(std::string_view type);
+  /// Names of all backends, in the order of the documentation: cpu metal cuda hip level_zero.
+  std::vector<std::string> backend_names() const;
+  /// Waits for every device. Several errors: the first is thrown, the others are logged.
+  void synchronize();
+
+  void set_cpu_compiler(CpuCompiler compiler);
+  /// Replaces the CPU pool for every CPU device of this runtime; an empty function restores it.
+  void set_parallel_for(ParallelFor f);
+  void set_log_sink(LogSink sink);
+
+  const Config& config() const noexcept;
+  RuntimeImpl& impl() noexcept { return *impl_; }  // for libtack's own files
+
+ private:
+  explicit Runtime(Config config);
+  std::unique_ptr<RuntimeImpl> impl_;
+};
+
+}  // namespace tack

@@ -1,0 +1,89 @@
+// backend.h -- Backend and DeviceImpl: all that the author of a backend implements. docs/adding-a-backend.md walks through it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tack/device.hpp"
+#include "tack/error.hpp"
+#include "tack/kernel.hpp"
+
+namespace tack {
+
+class RuntimeImpl;
+
+/// A loaded binary. Destroying it unloads the code; the core makes sure that no launch of it is running or queued.
+class ModuleImpl {
+ public:
+  virtual ~ModuleImpl() = default;
+  /// Statistics per entry, in the order of KernelSource::entries; a backend without any answers {}.
+  virtual std::vector<EntryStatistics> statistics() const { return {}; }
+  /// Predicted ns of `iterations` iterations of an entry, without reading a clock; 0 where launches are queued.
+  virtual double predict(std::uint32_t /*entry*/, std::int64_t /*iterations*/) const noexcept { return 0.0; }
+};
+
+/// One launch: an entry of a module over an index range, with its parameter block already filled by the core.
+struct LaunchCommand {
+  ModuleImpl* module = nullptr;
+  std::uint32_t entry = 0;
+  std::span<const std::uint64_t> words;   ///< one per ParamSlot of the entry
+  std::span<const std::int64_t> extents;  ///< iterations per dimension, 1..4 of them, all positive
+  std::int64_t iterations = 0;            ///< their product
+};
+
+/// A started device. Calls come from any thread; the core serialises nothing. Every native failure is thrown as Error.
+class DeviceImpl {
+ public:
+  virtual ~DeviceImpl() = default;
+  const Capabilities& capabilities() const noexcept { return capabilities_; }
+
+  /// Device memory, at least 64-byte aligned. Throws Error(out_of_memory). The core caches; this always asks the system.
+  virtual void* allocate(std::size_t bytes) = 0;
+  /// Gives memory back once all work queued before this call that uses it is done.
+  virtual void free(void* pointer, std::size_t bytes) noexcept = 0;
+
+  /// Contiguous copies in queue order. upload has taken its source when it returns; download waits.
+  virtual void upload(void* destination, const void* source, std::size_t bytes) = 0;
+  virtual void download(void* destination, const void* source, std::size_t bytes) = 0;
+  virtual void copy(void* destination, const void* source, std::size_t bytes) = 0;
+  /// Writes `count` elements of `size` bytes (1, 2, 4 or 8).
+  virtual void fill(void* destination, const void* element, std::size_t size, std::size_t count) = 0;
+
+  virtual std::unique_ptr<ModuleImpl> load(std::span<const std::byte> binary, const KernelSource& source) = 0;
+  /// Runs or queues one launch, in order.
+  virtual void launch(const LaunchCommand& command) = 0;
+  /// Waits for the queue and throws its first error.
+  virtual void synchronize() = 0;
+
+ protected:
+  Capabilities capabilities_;
+};
+
+/// A kind of device. One object per Runtime; constructing it touches no driver.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::string name() const = 0;            ///< "cuda"
+  virtual bool numbered() const { return true; }   ///< takes "cuda:1"
+  virtual bool available_in_this_build() const { return true; }
+  /// Devices present; 0 without a driver, without a GPU or with a driver that is too old. Never throws.
+  virtual int device_count() noexcept = 0;
+  /// Starts device `index`. Throws Error(unavailable) in the page's form (see core/unavailable.h).
+  virtual std::unique_ptr<DeviceImpl> open(RuntimeImpl& runtime, int index, const DeviceOptions& options) = 0;
+  /// Devices whose memory is common answer equal numbers (all CPU devices: 0).
+  virtual std::uint32_t memory_space(int index) const = 0;
+
+  /// Source text to binary. Needs no device, so that machines without the hardware can compile for it.
+  virtual std::vector<std::byte> compile(RuntimeImpl& runtime, const KernelSource& source) = 0;
+  /// Part of the disk cache's key: a new compiler compiles anew. Must be cheap and load nothing.
+  virtual std::string compiler_version(RuntimeImpl& runtime) = 0;
+};
+
+/// The backends of this build, in the order of the documentation. The only list of backends; defined in core/registry.cpp.
+std::vector<std::unique_ptr<Backend>> make_backends();
+
+}  // namespace tack

@@ -1,0 +1,33 @@
+// core/thread_pool.h -- the CPU pool: workers that spin briefly, then park; work handed out from one cursor.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "tack/runtime.hpp"
+
+namespace tack {
+
+/// One pool serves any number of concurrent and nested callers. Starts its workers at the first use; survives fork (the child starts anew).
+class ThreadPool {
+ public:
+  /// `threads` counts the calling thread: 1 makes no worker. Throws Error(unavailable) at the first run if no thread can start.
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int threads() const noexcept;
+  /// Covers [0, n) with calls of body(context, begin, end), in pieces of about `grain`; returns when all are done.
+  /// A nested or concurrent call that finds the pool busy runs on its own thread.
+  void run(std::int64_t n, std::int64_t grain, ParallelBody body, void* context);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Physical cores that this process may run on (affinity and cgroup limits counted); at least 1.
+int physical_cores();
+
+}  // namespace tack

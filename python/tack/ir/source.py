@@ -1,0 +1,71 @@
+"""KernelSource: what the compiler hands to the runtime. Mirrors tack::KernelSource (kernel.hpp) field by field."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..types import DType, Layout
+from .nodes import Extent
+
+__all__ = ["ArgumentSpec", "EntryPoint", "KernelSource", "ParamSlot", "Step"]
+
+
+@dataclass(frozen=True, slots=True)
+class ParamSlot:
+    """One 64-bit word of an entry's parameter block. kind: pointer shape stride scalar extent start step sequence scratch."""
+
+    kind: str
+    arg: int = 0
+    dim: int = 0
+    dtype: str = "i64"  # of a scalar: "f32" has its bits in the low 32
+
+
+@dataclass(slots=True)
+class EntryPoint:
+    symbol: str
+    params: list[ParamSlot]
+    rank: int = 1
+    cost_hint: float = -1.0  # estimated ns per iteration; negative: unknown
+
+
+@dataclass(slots=True)
+class Step:
+    """kind: launch sequence_begin sequence_end."""
+
+    kind: str
+    entry: int = 0
+    start: list[Extent] = field(default_factory=list)
+    stop: list[Extent] = field(default_factory=list)
+    step: list[Extent] = field(default_factory=list)
+    match: int = 0
+
+
+@dataclass(slots=True)
+class ArgumentSpec:
+    """kind: array integer unsigned floating boolean none strong."""
+
+    name: str
+    kind: str
+    dtype: DType
+    rank: int = 0
+    layout: Layout = Layout.CONTIGUOUS
+    read_only: bool = False
+    written: bool = False
+    min: int = -(1 << 63)
+    max: int = (1 << 63) - 1
+
+
+@dataclass(slots=True)
+class KernelSource:
+    name: str
+    target: str
+    arch: str
+    text: str
+    options: str
+    arguments: list[ArgumentSpec]
+    entries: list[EntryPoint]
+    steps: list[Step]
+    scratch_bytes: int = 0
+    result_type: DType | None = None
+    result_offset: int = -1
+    simd: int = 1
