@@ -1,10 +1,12 @@
-"""Element types of arrays and scalars, array specs, and the layout classes. Imports nothing but the standard library."""
+"""Element types of arrays and scalars, array specs, and the layout classes. Imports nothing but ``enum``."""
 
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
-from typing import Any, Final
+
+TYPE_CHECKING = False  # importing typing for this would cost more than this module
+if TYPE_CHECKING:
+    from typing import Any, Final, NoReturn
 
 __all__ = ["ARRAY_DTYPES", "BOOL", "ArraySpec", "DType", "Layout", "by_name", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
 
@@ -17,16 +19,49 @@ class Layout(enum.IntEnum):
     GENERAL = 2
 
 
-@dataclass(frozen=True, slots=True)
-class DType:
+class _Frozen:
+    """Refuses assignment, as a frozen dataclass does; dataclasses itself would import inspect into every process."""
+
+    __slots__ = ()
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"cannot assign to field {name!r} of {self!r}: it is immutable")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"cannot delete field {name!r} of {self!r}: it is immutable")
+
+
+class DType(_Frozen):
     """An element type: ``tack.f32`` and its like.
 
     Called on the host it makes a NumPy scalar, called in a kernel it is a cast. ``tack.f32[:, :]`` is an array type.
+
+    Attributes: ``name`` ("f32"), ``code`` ("i", "u", "f" or "b"), ``bits``.
     """
 
+    __slots__ = ("_hash", "bits", "code", "name")
+    __match_args__ = ("name", "code", "bits")
     name: str
-    code: str  # "i", "u", "f", "b"
+    code: str
     bits: int
+    _hash: int
+
+    def __init__(self, name: str, code: str, bits: int) -> None:
+        put = object.__setattr__
+        put(self, "name", name)
+        put(self, "code", code)
+        put(self, "bits", bits)
+        put(self, "_hash", hash((name, code, bits)))
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if isinstance(other, DType):
+            return self.name == other.name and self.code == other.code and self.bits == other.bits
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def itemsize(self) -> int:
@@ -59,9 +94,6 @@ class DType:
     def __repr__(self) -> str:
         return f"tack.{self.name}"
 
-    def __str__(self) -> str:
-        return f"tack.{self.name}"
-
     def __reduce__(self) -> tuple[Any, ...]:
         return by_name, (self.name,)
 
@@ -79,14 +111,41 @@ class DType:
         return ArraySpec(self, len(items))
 
 
-@dataclass(frozen=True, slots=True)
-class ArraySpec:
-    """An array type, for tack.inspect and tack.compile without an array at hand."""
+class ArraySpec(_Frozen):
+    """An array type, for tack.inspect and tack.compile without an array at hand.
 
+    Attributes: ``dtype``, ``rank``, ``layout``, ``read_only``.
+    """
+
+    __slots__ = ("dtype", "layout", "rank", "read_only")
+    __match_args__ = ("dtype", "rank", "layout", "read_only")
     dtype: DType
     rank: int
-    layout: Layout = Layout.CONTIGUOUS
-    read_only: bool = False
+    layout: Layout
+    read_only: bool
+
+    def __init__(self, dtype: DType, rank: int, layout: Layout = Layout.CONTIGUOUS, read_only: bool = False) -> None:
+        put = object.__setattr__
+        put(self, "dtype", dtype)
+        put(self, "rank", rank)
+        put(self, "layout", layout)
+        put(self, "read_only", read_only)
+
+    def _fields(self) -> tuple[DType, int, Layout, bool]:
+        return self.dtype, self.rank, self.layout, self.read_only
+
+    def __eq__(self, other: object) -> bool:
+        return self._fields() == other._fields() if isinstance(other, ArraySpec) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._fields())
+
+    def __repr__(self) -> str:
+        dims = ", ".join(":" * self.rank) if self.rank else "()"
+        return f"{self.dtype}[{dims}]"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ArraySpec, self._fields()
 
 
 i8: Final = DType("i8", "i", 8)
