@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -58,6 +59,13 @@ class TACK_API Runtime {
   /// Replaces the CPU pool for every CPU device of this runtime; an empty function restores it.
   void set_parallel_for(ParallelFor f);
   void set_log_sink(LogSink sink);
+
+  /// Small records of a front end (what an earlier process learnt about a function) in the same disk cache, under 32 bytes made by
+  /// `digest` or any other key. Neither throws for the disk's sake: get answers nothing, put does nothing, both log.
+  std::optional<std::vector<std::byte>> cache_get(std::string_view key);
+  void cache_put(std::string_view key, std::span<const std::byte> value);
+  /// A 256-bit digest of the parts and of their lengths: the same in every process, on every machine. 32 bytes.
+  static std::string digest(std::span<const std::string_view> parts);
 
   const Config& config() const noexcept;
   RuntimeImpl& impl() noexcept { return *impl_; }  // for libtack's own files
