@@ -72,6 +72,8 @@ class Backend {
   virtual bool available_in_this_build() const { return true; }
   /// Devices present; 0 without a driver, without a GPU or with a driver that is too old. Never throws.
   virtual int device_count() noexcept = 0;
+  /// Which device a spec without a number means on this thread: the one that an embedding framework has made current, else the first.
+  virtual int current_index() noexcept { return 0; }
   /// Starts device `index`. Throws Error(unavailable) in the page's form (see core/unavailable.h).
   virtual std::unique_ptr<DeviceImpl> open(RuntimeImpl& runtime, int index, const DeviceOptions& options) = 0;
   /// Devices whose memory is common answer equal numbers (all CPU devices: 0).

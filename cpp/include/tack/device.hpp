@@ -14,8 +14,10 @@
 
 namespace tack {
 
+class Allocator;
 class DeviceImpl;
 class Kernel;
+class ModuleImpl;
 class Runtime;
 struct KernelSource;
 struct KernelKey;
@@ -46,15 +48,16 @@ struct Capabilities {
 };
 
 struct MemoryStatistics {
-  std::uint64_t in_use = 0;       ///< bytes of live buffers
+  std::uint64_t in_use = 0;       ///< bytes of live buffers, each rounded up to its size class
   std::uint64_t cached = 0;       ///< bytes kept for reuse
   std::uint64_t peak = 0;         ///< the highest in_use
   std::uint64_t allocations = 0;  ///< buffers handed out
   std::uint64_t reused = 0;       ///< of these, from the cache
 };
 
-/// Thread-safe. One object per (type, index, options) of a Runtime.
-class TACK_API Device : public std::enable_shared_from_this<Device> {
+/// Thread-safe. One object per (type, index, options) of a Runtime, which owns it. A shared_ptr to a device shares the ownership of
+/// the whole Runtime, so that both live exactly as long as any handle to either: asked for twice, it is the same device.
+class TACK_API Device {
  public:
   ~Device();
   Device(const Device&) = delete;
@@ -66,7 +69,9 @@ class TACK_API Device : public std::enable_shared_from_this<Device> {
   const std::string& name() const noexcept;
   const DeviceOptions& options() const noexcept;
   const Capabilities& capabilities() const noexcept;
-  const std::shared_ptr<Runtime>& runtime() const noexcept;
+  std::shared_ptr<Runtime> runtime() const;
+  std::shared_ptr<Device> shared_from_this();
+  std::weak_ptr<Device> weak_from_this();
 
   /// Devices with equal memory ids can address each other's buffers.
   std::uint32_t memory_id() const noexcept;
@@ -89,6 +94,9 @@ class TACK_API Device : public std::enable_shared_from_this<Device> {
   std::uint64_t trim();
 
   DeviceImpl& impl() noexcept { return *impl_; }  // for libtack's own files
+  Allocator& allocator() noexcept;                // for libtack's own files
+  /// Destroys the code of a kernel once no queued launch can be using it. For libtack's own files.
+  void retire(std::unique_ptr<ModuleImpl> module) noexcept;
 
  private:
   friend class RuntimeImpl;

@@ -25,7 +25,7 @@ enum class ParamKind : std::uint8_t {
   extent = 4,    ///< number of iterations of this launch along `dim`
   start = 5,     ///< first index of this launch along `dim`
   step = 6,      ///< index step of this launch along `dim`
-  sequence = 7,  ///< current value of the variable of the `arg`-th enclosing tack.sequential
+  sequence = 7,  ///< current value of the variable of the `arg`-th enclosing tack.sequential; 0 is the outermost
   scratch = 8,   ///< device address of the kernel's scratch cells
 };
 struct ParamSlot {
@@ -50,7 +50,8 @@ struct ExtentTerm {
   std::int64_t value = 0;
   bool operator==(const ExtentTerm&) const = default;
 };
-/// Wraps modulo 2^64; x // 0 and x % 0 are 0, as in kernels.
+/// Wraps modulo 2^64; x // 0 and x % 0 are 0, as in kernels. `sequence` pushes the variable of the `arg`-th enclosing sequence, 0 the
+/// outermost; `scalar` an integer or bool argument.
 using Extent = std::vector<ExtentTerm>;
 
 /// A function of the binary.
@@ -61,7 +62,8 @@ struct EntryPoint {
   double cost_hint = -1.0;        ///< estimated ns per iteration; negative: unknown (loops with run-time bounds)
 };
 
-/// One step of a kernel's schedule.
+/// One step of a kernel's schedule. A range counts as Python's range(start, stop, step) does, but a step of 0 runs nothing; an empty
+/// `start` list means zeros, an empty `step` list ones. The index of iteration k is start + k * step.
 struct Step {
   enum class Kind : std::uint8_t { launch = 0, sequence_begin = 1, sequence_end = 2 };
   Kind kind = Kind::launch;
@@ -169,9 +171,11 @@ class TACK_API Kernel {
  private:
   friend class Device;
   Kernel(std::shared_ptr<Device> device, KernelSource source, std::unique_ptr<ModuleImpl> module, bool from_cache);
+  struct Plan;  // the schedule, made ready for launching
   std::shared_ptr<Device> device_;
   KernelSource source_;
   std::unique_ptr<ModuleImpl> module_;
+  std::unique_ptr<const Plan> plan_;
   bool from_cache_ = false;
 };
 

@@ -37,8 +37,8 @@ using ParallelFor = std::function<void(std::int64_t n, std::int64_t grain, int t
 
 class RuntimeImpl;
 
-/// Thread-safe. Devices, buffers and kernels keep their Runtime alive.
-class TACK_API Runtime {
+/// Thread-safe. Devices, buffers and kernels keep their Runtime alive, and a Runtime keeps its devices.
+class TACK_API Runtime : public std::enable_shared_from_this<Runtime> {
  public:
   static std::shared_ptr<Runtime> create(Config config = Config::from_environment());
   ~Runtime();

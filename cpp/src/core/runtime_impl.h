@@ -30,12 +30,19 @@ class RuntimeImpl {
   std::vector<std::byte> compile_cpu(const CompileRequest& request);
   /// A host's parallel_for, or empty.
   ParallelFor parallel_for() const;
+  /// Adds a kind of device to those of make_backends(), before the first device is asked for. Tests bring their stand-ins this way.
+  void add_backend(std::unique_ptr<Backend> backend);
 
  private:
   friend class Runtime;
-  mutable std::mutex mutex_;
+  Backend& backend(std::string_view type);
+  Device& device(std::string_view spec, const DeviceOptions& options);
+  std::vector<Device*> started() const;
+
+  mutable std::mutex mutex_;  // guards everything below; never held while a backend works
+  std::mutex start_mutex_;    // held while a device starts, so that it starts once
   std::vector<std::unique_ptr<Backend>> backends_;
-  std::map<std::string, std::weak_ptr<Device>> devices_;  // by full name; strong references are the callers'
+  std::map<std::string, std::unique_ptr<Device>> devices_;  // by full name; handles share the ownership of the Runtime, see device.hpp
   CpuCompiler cpu_compiler_;
   ParallelFor parallel_for_;
 };
