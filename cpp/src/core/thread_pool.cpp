@@ -1,0 +1,369 @@
+// core/thread_pool.cpp -- the pool's one algorithm: a job is a cursor from which the submitter and whichever workers are awake claim
+// pieces.
+#include "core/thread_pool.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <new>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "core/parking.h"
+#include "tack/error.hpp"
+
+#if defined(__unix__) || defined(__APPLE__)
+#  include <pthread.h>
+#  include <signal.h>
+#endif
+
+namespace tack {
+namespace {
+
+// How long a worker looks for the next job before it parks, and a submitter for the last claimed piece before it sleeps.
+// Longer spins gain nothing after idleness and take a core from everybody else (docs/architecture.md, "The pool").
+constexpr std::chrono::microseconds worker_spin{20};
+constexpr std::chrono::microseconds submitter_spin{20};
+constexpr int pauses_per_look = 16;  // between two looks at the clock
+
+// A parked worker is woken by the submitter, and wakes others in turn: the cost of waking is spread as a tree.
+constexpr std::uint32_t wakes_per_thread = 2;
+
+constexpr std::size_t cache_line = 64;
+
+// The cursor's word: the job's number above, the number of the next unclaimed chunk below. A worker that slept through a job
+// can't claim from a later one with what it remembers, since the job's number would differ.
+constexpr int chunk_bits = 20;
+constexpr std::uint64_t chunk_mask = (std::uint64_t{1} << chunk_bits) - 1;
+constexpr std::int64_t max_pieces = std::int64_t{1} << (chunk_bits - 1);
+
+/// A job's pieces [first, first + count).
+struct Chunk {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+};
+
+/// Chunk number `c` of `pieces` pieces shared by `threads` threads; count 0 past the end. Chunks shrink round by round: each round
+/// hands out half of what is left, the last pieces go one by one. So a thread that is held up keeps little waiting.
+Chunk chunk_at(std::uint32_t c, std::uint32_t pieces, std::uint32_t threads) noexcept {
+  std::uint32_t first = 0, rest = pieces;
+  for (;;) {
+    const std::uint32_t size = rest / (2 * threads);
+    if (size <= 1) break;
+    if (c < threads) return {first + c * size, size};
+    c -= threads;
+    first += threads * size;
+    rest -= threads * size;
+  }
+  return c < rest ? Chunk{first + c, 1} : Chunk{};
+}
+
+/// Counts the forks that led to this process. A child has none of its parent's threads, and its locks may be held for ever: every pool
+/// compares this number with the one it started under. The one mutable global that pools need; fork offers no other way.
+std::atomic<std::uint32_t> fork_count{0};
+
+void watch_forks() {
+#if defined(__unix__) || defined(__APPLE__)
+  [[maybe_unused]] static const int registered =
+      pthread_atfork(nullptr, nullptr, [] { fork_count.fetch_add(1, std::memory_order_relaxed); });
+#endif
+}
+
+void name_this_thread([[maybe_unused]] const std::string& name) noexcept {
+#if defined(__linux__)
+  pthread_setname_np(pthread_self(), name.c_str());
+#elif defined(__APPLE__)
+  pthread_setname_np(name.c_str());
+#endif
+}
+
+/// Threads made inside this scope receive no asynchronous signals: those belong to the application's threads.
+class SignalsBlocked {
+ public:
+#if defined(__unix__) || defined(__APPLE__)
+  SignalsBlocked() noexcept {
+    sigset_t all;
+    sigfillset(&all);
+    for (int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}) sigdelset(&all, fault);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+#else
+  SignalsBlocked() noexcept {}
+  ~SignalsBlocked() {}
+#endif
+ public:
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+};
+
+/// Calls `done` until it is true or `budget` has passed; answers whether it became true. A polite spin gives way to any thread that is
+/// ready to run on this CPU: a worker that wakes on its submitter's own CPU must not keep it from submitting (measured after 50 ms of
+/// idleness: 12 us polite, 43 us not). A submitter is not polite: beside a busy neighbour it would give away its own time.
+template <bool polite, class Done>
+bool spin(std::chrono::microseconds budget, Done done) noexcept {
+  for (int i = 0; i < pauses_per_look; ++i) {
+    if (done()) return true;
+    parking::pause();
+  }
+  const auto end = std::chrono::steady_clock::now() + budget;
+  do {
+    if constexpr (polite) std::this_thread::yield();
+    for (int i = 0; i < pauses_per_look; ++i) {
+      if (done()) return true;
+      parking::pause();
+    }
+  } while (std::chrono::steady_clock::now() < end);
+  return false;
+}
+
+/// The workers of one process and the job they share. A fork's child leaves its parent's crew alone and hires its own.
+class Crew {
+ public:
+  Crew(int threads, std::uint32_t forks) : forks_(forks), threads_(static_cast<std::uint32_t>(threads)) {}
+  ~Crew();
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+
+  std::uint32_t forks() const noexcept { return forks_; }
+  bool idle() const noexcept {
+    return !started_.load(std::memory_order_acquire) || parked_.load(std::memory_order_relaxed) >= workers_.size();
+  }
+
+  /// Takes the pool for one job; false when somebody has it.
+  bool acquire() noexcept { return !busy_.load(std::memory_order_relaxed) && !busy_.exchange(true, std::memory_order_acquire); }
+  void release() noexcept { busy_.store(false, std::memory_order_release); }
+  /// Starts the workers at the first call. Call with the pool acquired. Throws Error(unavailable) when none can start.
+  void start();
+  /// Runs one job. Call with the pool acquired.
+  void run(std::int64_t n, std::int64_t grain, std::uint32_t pieces, ParallelBody body, void* context) noexcept;
+
+ private:
+  void work(int number) noexcept;
+  std::uint32_t drain(std::uint64_t job) noexcept;
+  void finish(std::uint32_t pieces) noexcept;
+  void park(std::uint64_t seen) noexcept;
+  void ring(std::uint32_t count) noexcept;
+
+  // Written by the submitter between jobs, read by workers. A worker may read them while they change, and then fails to claim:
+  // atomics, so that this is no data race; relaxed, so that it costs nothing.
+  alignas(cache_line) std::atomic<std::uint64_t> cursor_{0};
+  std::atomic<ParallelBody> body_{nullptr};
+  std::atomic<void*> context_{nullptr};
+  std::atomic<std::int64_t> n_{0}, grain_{1};
+  std::atomic<std::uint32_t> pieces_{0};
+
+  // Pieces of the job that are not done yet, and whether the submitter sleeps on that number.
+  alignas(cache_line) std::atomic<std::uint32_t> left_{0};
+  std::atomic<bool> submitter_sleeps_{false};
+
+  // Workers that sleep or are about to and have no wake-up on its way, and the wake-ups on their way: a semaphore.
+  alignas(cache_line) std::atomic<std::uint32_t> parked_{0};
+  std::atomic<std::uint32_t> tokens_{0};
+  std::atomic<bool> stop_{false};
+
+  alignas(cache_line) std::atomic<bool> busy_{false};
+  std::atomic<bool> started_{false};
+  const std::uint32_t forks_;
+  const std::uint32_t threads_;
+  std::vector<std::thread> workers_;  // constant once started_
+};
+
+Crew::~Crew() {
+  stop_.store(true, std::memory_order_seq_cst);
+  ring(threads_);
+  for (std::thread& worker : workers_) worker.join();
+}
+
+void Crew::start() {
+  if (started_.load(std::memory_order_relaxed)) return;
+  const SignalsBlocked blocked;
+  workers_.reserve(threads_ - 1);
+  try {
+    for (std::uint32_t i = 1; i < threads_; ++i) workers_.emplace_back([this, i] { work(static_cast<int>(i)); });
+  } catch (const std::system_error& error) {
+    if (workers_.empty()) {
+      throw Error({.code = ErrorCode::unavailable,
+                   .message = "The CPU thread pool could not start a thread (" + std::string(error.what()) +
+                              "). Raise the process's limit of threads (ulimit -u, the container's pids limit), or set TACK_CPU_THREADS=1.",
+                   .backend = "cpu",
+                   .operation = "start thread",
+                   .native_code = error.code().value(),
+                   .native_name = {}});
+    }
+    // Some is better than none: chunks are claimed, so the missing workers are not missed.
+  }
+  started_.store(true, std::memory_order_release);
+}
+
+void Crew::run(std::int64_t n, std::int64_t grain, std::uint32_t pieces, ParallelBody body, void* context) noexcept {
+  body_.store(body, std::memory_order_relaxed);
+  context_.store(context, std::memory_order_relaxed);
+  n_.store(n, std::memory_order_relaxed);
+  grain_.store(grain, std::memory_order_relaxed);
+  pieces_.store(pieces, std::memory_order_relaxed);
+  left_.store(pieces, std::memory_order_relaxed);
+  const std::uint64_t job = (cursor_.load(std::memory_order_relaxed) >> chunk_bits) + 1;
+  // seq_cst pairs with park(): either the worker sees this job, or it is seen as parked here.
+  cursor_.store(job << chunk_bits, std::memory_order_seq_cst);
+  if (parked_.load(std::memory_order_seq_cst) > 0) ring(std::min(wakes_per_thread, pieces - 1));
+
+  const std::uint32_t mine = drain(job);
+  if (left_.fetch_sub(mine, std::memory_order_acq_rel) == mine) return;
+  // What is left is claimed and being worked on; a worker that hasn't begun is not waited for.
+  if (spin<false>(submitter_spin, [this] { return left_.load(std::memory_order_acquire) == 0; })) return;
+  // The worker has been held up. Sleeping lends it this CPU, should that be what it waits for.
+  submitter_sleeps_.store(true, std::memory_order_seq_cst);
+  for (std::uint32_t left; (left = left_.load(std::memory_order_seq_cst)) != 0;) parking::wait(left_, left);
+  submitter_sleeps_.store(false, std::memory_order_relaxed);
+}
+
+/// Claims and runs chunks of `job` until none is unclaimed; answers how many pieces that were.
+std::uint32_t Crew::drain(std::uint64_t job) noexcept {
+  std::uint32_t pieces_done = 0;
+  std::uint64_t cursor = cursor_.load(std::memory_order_acquire);
+  while (cursor >> chunk_bits == job) {
+    const std::uint32_t pieces = pieces_.load(std::memory_order_relaxed);
+    const std::int64_t n = n_.load(std::memory_order_relaxed), grain = grain_.load(std::memory_order_relaxed);
+    const ParallelBody body = body_.load(std::memory_order_relaxed);
+    void* const context = context_.load(std::memory_order_relaxed);
+    const Chunk chunk = chunk_at(static_cast<std::uint32_t>(cursor & chunk_mask), pieces, threads_);
+    if (chunk.count == 0) break;
+    // Success proves that the job is still open, hence that what was read above is its own: the next job's values are written
+    // only after every piece of this one was claimed and done.
+    if (!cursor_.compare_exchange_weak(cursor, cursor + 1, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
+    const std::int64_t begin = chunk.first * grain;
+    const std::int64_t length = chunk.count * grain;
+    body(context, begin, n - begin < length ? n : begin + length);
+    pieces_done += chunk.count;
+    cursor = cursor_.load(std::memory_order_acquire);
+  }
+  return pieces_done;
+}
+
+/// Books a worker's pieces as done and wakes the submitter if they were the last.
+void Crew::finish(std::uint32_t pieces) noexcept {
+  if (pieces == 0) return;
+  if (left_.fetch_sub(pieces, std::memory_order_seq_cst) == pieces && submitter_sleeps_.load(std::memory_order_seq_cst)) {
+    parking::wake(left_, 1);
+  }
+}
+
+void Crew::work(int number) noexcept {
+  name_this_thread("tack-cpu-" + std::to_string(number));
+  std::uint64_t seen = 0;
+  while (!stop_.load(std::memory_order_acquire)) {
+    const auto fresh = [&] {
+      return cursor_.load(std::memory_order_acquire) >> chunk_bits != seen || stop_.load(std::memory_order_relaxed);
+    };
+    if (!spin<true>(worker_spin, fresh)) {
+      park(seen);
+      const std::uint64_t cursor = cursor_.load(std::memory_order_acquire);
+      const std::uint32_t pieces = pieces_.load(std::memory_order_relaxed);
+      // Woken with work at hand: pass the call on before beginning, if there is enough for more.
+      if (chunk_at(static_cast<std::uint32_t>(cursor & chunk_mask) + 1, pieces, threads_).count != 0) ring(wakes_per_thread);
+    }
+    const std::uint64_t job = cursor_.load(std::memory_order_acquire) >> chunk_bits;
+    if (job == seen) continue;
+    finish(drain(job));
+    seen = job;
+  }
+}
+
+void Crew::park(std::uint64_t seen) noexcept {
+  parked_.fetch_add(1, std::memory_order_seq_cst);
+  if (cursor_.load(std::memory_order_seq_cst) >> chunk_bits != seen || stop_.load(std::memory_order_seq_cst)) {
+    // Something came up: take the announcement back, unless a wake-up for it is on its way already.
+    for (std::uint32_t parked = parked_.load(std::memory_order_relaxed); parked > 0;) {
+      if (parked_.compare_exchange_weak(parked, parked - 1, std::memory_order_relaxed)) return;
+    }
+  }
+  for (;;) {
+    for (std::uint32_t tokens = tokens_.load(std::memory_order_acquire); tokens > 0;) {
+      if (tokens_.compare_exchange_weak(tokens, tokens - 1, std::memory_order_acquire)) return;
+    }
+    parking::wait(tokens_, 0);
+  }
+}
+
+/// Wakes up to `count` parked workers.
+void Crew::ring(std::uint32_t count) noexcept {
+  std::uint32_t parked = parked_.load(std::memory_order_seq_cst);
+  std::uint32_t taken = 0;
+  do {
+    taken = std::min(parked, count);
+    if (taken == 0) return;
+  } while (!parked_.compare_exchange_weak(parked, parked - taken, std::memory_order_seq_cst));
+  tokens_.fetch_add(taken, std::memory_order_release);
+  parking::wake(tokens_, taken);
+}
+
+}  // namespace
+
+struct ThreadPool::State {
+  explicit State(int count) : threads(count), crew(std::make_unique<Crew>(count, fork_count.load()).release()) {}
+  ~State() {
+    Crew* last = crew.load();
+    if (last->forks() == fork_count.load()) delete_crew(last);
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  static void delete_crew(Crew* crew) noexcept { std::unique_ptr<Crew>{crew}; }
+
+  /// This process's crew. A child of fork leaks its parent's: joining its threads would wait for ever, and no lock in it can be trusted.
+  Crew& current() {
+    Crew* now = crew.load(std::memory_order_acquire);
+    const std::uint32_t forks = fork_count.load(std::memory_order_relaxed);
+    if (now->forks() == forks) [[likely]]
+      return *now;
+    auto fresh = std::make_unique<Crew>(threads, forks);
+    if (crew.compare_exchange_strong(now, fresh.get(), std::memory_order_acq_rel)) return *fresh.release();
+    return *now;  // another thread of the child was first
+  }
+
+  const int threads;
+  std::atomic<Crew*> crew;
+};
+
+ThreadPool::ThreadPool(int threads) {
+  if (threads < 1) {
+    throw Error(ErrorCode::invalid_argument, "A CPU pool of " + std::to_string(threads) +
+                                                 " threads was asked for; give 1 or more (1 runs everything on the calling thread).");
+  }
+  watch_forks();
+  state_ = std::make_unique<State>(threads);
+}
+
+ThreadPool::~ThreadPool() = default;
+
+int ThreadPool::threads() const noexcept { return state_->threads; }
+
+bool ThreadPool::idle() const noexcept {
+  const Crew& crew = *state_->crew.load(std::memory_order_acquire);
+  return crew.forks() != fork_count.load(std::memory_order_relaxed) || crew.idle();
+}
+
+void ThreadPool::run(std::int64_t n, std::int64_t grain, ParallelBody body, void* context) {
+  if (n <= 0) return;
+  grain = std::max({grain, std::int64_t{1}, (n - 1) / max_pieces + 1});
+  if (n <= grain || state_->threads == 1) return body(context, 0, n);
+  Crew& crew = state_->current();
+  if (!crew.acquire()) return body(context, 0, n);  // nested or concurrent: this thread does it all
+  try {
+    crew.start();
+  } catch (...) {
+    crew.release();
+    throw;
+  }
+  crew.run(n, grain, static_cast<std::uint32_t>((n - 1) / grain + 1), body, context);
+  crew.release();
+}
+
+}  // namespace tack
