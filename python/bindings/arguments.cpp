@@ -1,0 +1,227 @@
+// arguments.cpp -- takes Python objects as kernel arguments, own arrays and Python's numbers first.
+#include "arguments.h"
+
+#include <bit>
+
+namespace tack::python {
+
+namespace {
+
+/// numpy's types, found once numpy is loaded by somebody. Guarded by the GIL (or State::mutex); the types live as long as numpy.
+struct NumpyTypes {
+  PyTypeObject* ndarray = nullptr;
+  std::vector<std::pair<PyTypeObject*, DType>> scalars;
+};
+
+nb::object attribute(nb::handle object, const char* name) {
+  nb::object value = nb::steal(PyObject_GetAttrString(object.ptr(), name));
+  if (!value.is_valid()) PyErr_Clear();
+  return value;
+}
+
+void find_numpy_types(NumpyTypes& types, nb::handle numpy) {
+  // Several names may be one type, and which C type np.int64 is depends on the platform: the dtype tells.
+  static constexpr const char* names[] = {"bool_",  "int8", "uint8", "int16",    "uint16",    "int32",   "uint32", "int64",
+                                          "uint64", "intc", "uintc", "longlong", "ulonglong", "float32", "float64"};
+  const nb::object ndarray = attribute(numpy, "ndarray"), dtype = attribute(numpy, "dtype");
+  if (!ndarray.is_valid() || !dtype.is_valid()) return;  // numpy is being imported right now
+  for (const char* name : names) {
+    nb::object type = attribute(numpy, name);
+    if (!type.is_valid()) continue;
+    const nb::object described = dtype(type);
+    const std::string kind = nb::cast<std::string>(described.attr("kind"));
+    const int bits = nb::cast<int>(described.attr("itemsize")) * 8;
+    const TypeCode code = kind == "b" ? TypeCode::bool_ : kind == "i" ? TypeCode::int_ : kind == "u" ? TypeCode::uint : TypeCode::float_;
+    types.scalars.emplace_back(reinterpret_cast<PyTypeObject*>(type.release().ptr()), DType{code, static_cast<std::uint8_t>(bits)});
+  }
+  types.ndarray = reinterpret_cast<PyTypeObject*>(nb::object(ndarray).release().ptr());
+}
+
+const NumpyTypes& numpy_types() {
+  static NumpyTypes& types = *std::make_unique<NumpyTypes>().release();  // never destroyed: it holds Python references
+  if (types.ndarray == nullptr) {
+    PyObject* modules = PyImport_GetModuleDict();  // borrowed
+    PyObject* numpy = modules != nullptr ? PyDict_GetItemString(modules, "numpy") : nullptr;
+    if (numpy != nullptr) {
+      const nb::ft_lock_guard lock(state().mutex);
+      if (types.ndarray == nullptr) find_numpy_types(types, numpy);
+    }
+  }
+  return types;
+}
+
+}  // namespace
+
+std::optional<DType> numpy_scalar_dtype(PyTypeObject* type) {
+  for (const auto& [known, dtype] : numpy_types().scalars)
+    if (known == type) return dtype;
+  return std::nullopt;
+}
+
+void Arguments::add_array(std::size_t i, const Array& array) {
+  key_[i + 1] = key_word(ArgumentSpec::Kind::array, array.signature());
+  values_[i] = Argument(array);
+  Device& device = array.device();
+  if (default_ == nullptr) {
+    default_ = &default_device();
+    device_ = &device;
+    first_ = i;
+    default_serves_ = default_ == &device || default_->can_address(device);
+    return;
+  }
+  if (&device == device_) return;
+  if (default_ != &device && !default_->can_address(device)) default_serves_ = false;
+  if (device_serves_ && !device_->can_address(device)) {
+    device_serves_ = false;
+    other_ = i;
+  }
+}
+
+Device* Arguments::choose_device() {
+  if (default_ == nullptr) default_ = &default_device();
+  Device* chosen = default_serves_ ? default_ : device_serves_ ? device_ : nullptr;
+  key_[0] = reinterpret_cast<std::uintptr_t>(chosen);
+  return chosen;
+}
+
+bool Arguments::is_foreign(std::size_t i) const noexcept {
+  for (const auto& f : foreign_)
+    if (f->position == i) return true;
+  return false;
+}
+
+Taken Arguments::take(std::size_t i, PyObject* object) {
+  using Kind = ArgumentSpec::Kind;
+  PyTypeObject* type = Py_TYPE(object);
+  if (type == state().array_type && nb::inst_ready(object)) {
+    add_array(i, *nb::inst_ptr<Array>(object));
+    return Taken::yes;
+  }
+  if (type == &PyFloat_Type) {
+    scalar(i, key_word(Kind::floating), Argument(PyFloat_AsDouble(object)));
+    return Taken::yes;
+  }
+  if (type == &PyLong_Type) return take_int(i, object);
+  if (type == &PyBool_Type) {
+    scalar(i, key_word(Kind::boolean), Argument(static_cast<std::int64_t>(object == Py_True)));
+    return Taken::yes;
+  }
+  if (object == Py_None) {
+    scalar(i, key_word(Kind::none), Argument());
+    return Taken::yes;
+  }
+  return take_other(i, object);
+}
+
+Taken Arguments::take_int(std::size_t i, PyObject* object) {
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+  if (overflow == 0) {
+    scalar(i, key_word(ArgumentSpec::Kind::integer), Argument(static_cast<std::int64_t>(value)));
+    return Taken::yes;
+  }
+  if (overflow < 0) return Taken::too_large;
+  const unsigned long long big = PyLong_AsUnsignedLongLong(object);
+  if (PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    return Taken::too_large;
+  }
+  scalar(i, key_word(ArgumentSpec::Kind::unsigned_), Argument(static_cast<std::int64_t>(big)));
+  return Taken::yes;
+}
+
+Taken Arguments::take_other(std::size_t i, PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  if (PyType_IsSubtype(type, state().array_base) != 0) {
+    if (!nb::inst_ready(object)) return Taken::no;
+    add_array(i, *nb::inst_ptr<Array>(object));
+    return Taken::yes;
+  }
+  if (const NumpyTypes& numpy = numpy_types(); numpy.ndarray != nullptr) {
+    if (type == numpy.ndarray || PyType_IsSubtype(type, numpy.ndarray) != 0) return take_numpy_array(i, object) ? Taken::yes : Taken::no;
+    if (const auto dtype = numpy_scalar_dtype(type)) return take_numpy_scalar(i, object, *dtype) ? Taken::yes : Taken::no;
+  }
+  // Subclasses of Python's numbers (enum.IntEnum) are their values. np.float64 is one too, but was found above.
+  if (PyLong_Check(object)) return take_int(i, object);
+  if (PyFloat_Check(object)) {
+    scalar(i, key_word(ArgumentSpec::Kind::floating), Argument(PyFloat_AsDouble(object)));
+    return Taken::yes;
+  }
+  return Taken::no;
+}
+
+bool Arguments::take_numpy_scalar(std::size_t i, PyObject* object, DType type) {
+  Argument value;
+  if (type.code == TypeCode::bool_) {
+    value.i = PyObject_IsTrue(object);
+  } else if (type.is_float()) {
+    value.f = PyFloat_AsDouble(object);
+  } else {
+    const nb::object index = nb::steal(PyNumber_Index(object));
+    if (!index.is_valid()) throw nb::python_error();
+    value.u =
+        type.code == TypeCode::uint ? PyLong_AsUnsignedLongLong(index.ptr()) : static_cast<std::uint64_t>(PyLong_AsLongLong(index.ptr()));
+  }
+  if (PyErr_Occurred() != nullptr) throw nb::python_error();
+  scalar(i, key_word(ArgumentSpec::Kind::strong, detail_of(type)), value);
+  return true;
+}
+
+bool Arguments::take_numpy_array(std::size_t i, PyObject* object) {
+  auto foreign = std::make_unique<ForeignArray>();
+  if (!foreign->view.acquire(object, PyBUF_RECORDS_RO)) {
+    PyErr_Clear();  // a dtype that the buffer protocol cannot say, such as datetime64
+    return false;
+  }
+  BufferView& view = foreign->view;
+  const auto dtype = view.dtype();
+  if (!dtype || view->ndim > max_rank) return false;
+  const std::size_t item = dtype->size();
+  const auto shape = view.shape(), strides = view.strides();
+  const ByteRange range = byte_range(shape, strides, item);
+  if (reinterpret_cast<std::uintptr_t>(view->buf) % item != 0 && range.high > range.low) return false;
+  for (const std::int64_t stride : strides)
+    if (stride % static_cast<std::int64_t>(item) != 0) return false;
+
+  Device& current = default_device();
+  Device& device = current.type() == "cpu" ? current : cpu_device();
+  auto* low = static_cast<std::byte*>(view->buf) + range.low;
+  auto buffer = Buffer::wrap(device.shared_from_this(), low, static_cast<std::size_t>(range.high - range.low), {}, true);
+  foreign->array = Array::view(std::move(buffer), *dtype, shape, strides, -range.low, view->readonly != 0);
+  foreign->position = i;
+  add_array(i, foreign->array);
+  foreign_.push_back(std::move(foreign));
+  return true;
+}
+
+void check_kinds(const KernelSource& source, std::span<const KeyWord> words) {
+  using Kind = ArgumentSpec::Kind;
+  static constexpr const char* names[] = {"an array", "an int", "an int above 2**63 - 1", "a float", "a bool", "None", "a NumPy scalar"};
+  for (std::size_t i = 0; i < words.size() && i < source.arguments.size(); ++i) {
+    const ArgumentSpec& spec = source.arguments[i];
+    const Kind kind = kind_of(words[i]);
+    const bool fits = kind == spec.kind && (kind != Kind::strong || words[i] == key_word(Kind::strong, detail_of(spec.dtype)));
+    if (fits) continue;
+    const auto name = [](Kind k) { return std::string(names[static_cast<std::size_t>(k)]); };
+    throw Error(ErrorCode::type_mismatch, "Kernel '" + source.name + "': parameter '" + spec.name + "' is " + name(kind) +
+                                              ", but this specialization takes " + name(spec.kind) +
+                                              (spec.kind == Kind::strong ? " of dtype " + name_of(spec.dtype) : ""));
+  }
+}
+
+PyObject* to_python(const Result& result) noexcept {
+  if (!result.present) return Py_NewRef(Py_None);
+  switch (result.type.code) {
+    case TypeCode::bool_:
+      return PyBool_FromLong(result.i & 1);
+    case TypeCode::uint:
+      return PyLong_FromUnsignedLongLong(result.u);
+    case TypeCode::int_:
+      return PyLong_FromLongLong(result.i);
+    case TypeCode::float_:
+      break;
+  }
+  return PyFloat_FromDouble(result.f);
+}
+
+}  // namespace tack::python

@@ -1,0 +1,106 @@
+// arguments.h -- Python objects as kernel arguments: what kind each is (its word of the key) and its value.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "buffers.h"
+#include "state.h"
+#include "tack/kernel.hpp"
+
+namespace tack::python {
+
+/// `size` elements, the first N of them without the heap. Not initialised beyond T's own constructor.
+template <class T, std::size_t N>
+class Scratch {
+ public:
+  explicit Scratch(std::size_t size) : size_(size) {
+    if (size > N) large_ = std::make_unique<T[]>(size);
+    data_ = size > N ? large_.get() : small_;
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  T& operator[](std::size_t i) noexcept { return data_[i]; }
+  std::span<T> span() noexcept { return {data_, size_}; }
+
+ private:
+  std::size_t size_;
+  T* data_;
+  std::unique_ptr<T[]> large_;
+  T small_[N];
+};
+
+/// One word of a key: the kind in the high half; in the low half an array's signature, or the dtype of a NumPy scalar.
+using KeyWord = std::uint64_t;
+constexpr KeyWord key_word(ArgumentSpec::Kind kind, std::uint32_t detail = 0) noexcept { return static_cast<KeyWord>(kind) << 32 | detail; }
+constexpr ArgumentSpec::Kind kind_of(KeyWord word) noexcept { return static_cast<ArgumentSpec::Kind>(word >> 32); }
+constexpr std::uint32_t detail_of(DType t) noexcept { return static_cast<std::uint32_t>(t.code) << 8 | t.bits; }
+
+/// A NumPy array taken in place for one call.
+struct ForeignArray {
+  BufferView view;
+  Array array;
+  std::size_t position = 0;
+};
+
+/// How an object was taken.
+enum class Taken : std::uint8_t {
+  yes,
+  no,        ///< no kind that kernels take: the slow path says what is wrong
+  too_large  ///< an int beyond 64 bits
+};
+
+/// The arguments of one call, in parameter order. Borrows the objects: they must outlive it. Needs the GIL to be destroyed.
+class Arguments {
+ public:
+  explicit Arguments(std::size_t count) : values_(count), key_(count + 1) {}
+
+  /// Takes argument i. Answers `no` without a Python error, for whoever words the refusal.
+  Taken take(std::size_t i, PyObject* object);
+  /// Chooses the device that can address all arrays: the default one, else the first array's. Fills the key's first word.
+  /// Null when there is none; `conflict` then has the positions of two arrays that no device joins.
+  Device* choose_device();
+  std::pair<std::size_t, std::size_t> conflict() const noexcept { return {first_, other_}; }
+  bool is_foreign(std::size_t i) const noexcept;
+  const Array& array(std::size_t i) noexcept { return *values_[i].array; }
+
+  std::span<const Argument> values() noexcept { return values_.span(); }
+  std::span<const KeyWord> key() noexcept { return key_.span(); }
+
+ private:
+  static constexpr std::size_t usual = 16;
+
+  void add_array(std::size_t i, const Array& array);
+  Taken take_int(std::size_t i, PyObject* object);
+  Taken take_other(std::size_t i, PyObject* object);
+  bool take_numpy_array(std::size_t i, PyObject* object);
+  bool take_numpy_scalar(std::size_t i, PyObject* object, DType type);
+  void scalar(std::size_t i, KeyWord word, Argument value) noexcept {
+    key_[i + 1] = word;
+    values_[i] = value;
+  }
+
+  Scratch<Argument, usual> values_;
+  Scratch<KeyWord, usual + 1> key_;
+  Device* default_ = nullptr;  // asked once there is an array, or at the end
+  Device* device_ = nullptr;   // the first array's
+  std::size_t first_ = 0, other_ = 0;
+  bool default_serves_ = true, device_serves_ = true;
+  std::vector<std::unique_ptr<ForeignArray>> foreign_;
+};
+
+/// The dtype of a NumPy scalar's type (np.float32, np.bool_, ...), or nothing. Imports nothing: without numpy loaded there are none.
+std::optional<DType> numpy_scalar_dtype(PyTypeObject* type);
+
+/// Checks that scalars are of the kinds that the kernel was made for. Throws Error(type_mismatch) naming kernel and parameter.
+void check_kinds(const KernelSource& source, std::span<const KeyWord> words);
+
+/// A returned scalar as int, float or bool; None where there is none. A new reference, or null with Python's error set.
+PyObject* to_python(const Result& result) noexcept;
+
+}  // namespace tack::python

@@ -1,0 +1,155 @@
+// device.cpp -- Device: capabilities, `with` blocks per thread, compiling and loading kernels.
+#include "tack/device.hpp"
+
+#include <algorithm>
+
+#include "kernel_source.h"
+#include "state.h"
+#include "tack/kernel.hpp"
+
+namespace tack::python {
+
+namespace {
+
+// Innermost first to last. Devices are kept by State, so plain pointers will do; `innermost` alone is read on the hot path.
+thread_local Device* innermost = nullptr;
+thread_local std::vector<Device*> entered;
+
+void enter(Device& d) {
+  entered.push_back(&d);
+  innermost = &d;
+}
+
+/// Blocks may close out of order (generators, greenlets): the last entry of this device goes.
+void leave(Device& d) {
+  const auto last = std::find(entered.rbegin(), entered.rend(), &d);
+  if (last == entered.rend()) return;
+  entered.erase(std::next(last).base());
+  innermost = entered.empty() ? nullptr : entered.back();
+}
+
+nb::object names_of(DTypeSet set) {
+  nb::list names;
+  for (std::size_t i = 0; i < array_dtypes.size(); ++i)
+    if ((set >> i & 1u) != 0) names.append(name_of(array_dtypes[i]));
+  return nb::steal(PyList_AsTuple(names.ptr()));
+}
+
+KernelKey key_of(const nb::bytes& key) { return KernelKey{std::string(view_of(key))}; }
+
+std::shared_ptr<Kernel> build(Device& d, nb::handle source, const nb::bytes& key) {
+  const KernelSource converted = kernel_source_from(source);
+  const KernelKey kernel_key = key_of(key);
+  for (;;) {
+    try {
+      const nb::gil_scoped_release release;
+      return d.build(converted, kernel_key);
+    } catch (const PythonFailure& e) {
+      if (!e.interrupted_elsewhere()) throw;  // else the thread that compiled it for both was stopped: now it is our turn
+    }
+  }
+}
+
+template <class T>
+auto capability(T Capabilities::* member) {
+  return [member](const Device& d) { return d.capabilities().*member; };
+}
+
+}  // namespace
+
+nb::object device_object(Device& device) {
+  State& s = state();
+  const nb::ft_lock_guard lock(s.mutex);
+  for (const KnownDevice& known : s.devices)
+    if (known.device.get() == &device) return known.object;
+  KnownDevice known{device.shared_from_this(), {}};
+  known.object = nb::cast(known.device);
+  s.devices.push_back(known);
+  return known.object;
+}
+
+Device& default_device() {
+  if (innermost != nullptr) return *innermost;
+  Device* d = state().process_default;
+  return d != nullptr ? *d : cpu_device();
+}
+
+void bind_device(nb::module_& m) {
+  nb::class_<Device>(m, "Device", nb::is_weak_referenceable(),
+                     "Where arrays live and kernels run. One object per name and options, equal only to itself; thread-safe. As a `with` "
+                     "block it is the default device of the thread.")
+      .def_prop_ro(
+          "type", [](const Device& d) { return d.type(); }, "\"cpu\", \"cuda\", ...")
+      .def_prop_ro("index", &Device::index)
+      .def_prop_ro(
+          "name", [](const Device& d) { return d.name(); }, "\"cpu\", \"cuda:1\", \"cpu(num_threads=1)\"")
+      .def_prop_ro("arch", capability(&Capabilities::arch), "What code is compiled for.")
+      .def_prop_ro("device_name", capability(&Capabilities::device_name), "As the driver or the operating system calls it.")
+      .def_prop_ro(
+          "array_dtypes", [](const Device& d) { return names_of(d.capabilities().array_dtypes); },
+          nb::sig("def array_dtypes(self) -> tuple[str, ...]"))
+      .def_prop_ro(
+          "atomic_dtypes", [](const Device& d) { return names_of(d.capabilities().atomic_dtypes); },
+          nb::sig("def atomic_dtypes(self) -> tuple[str, ...]"))
+      .def_prop_ro("supports_f64", capability(&Capabilities::supports_f64))
+      .def_prop_ro("supports_workgroups", capability(&Capabilities::supports_workgroups))
+      .def_prop_ro("supports_images", capability(&Capabilities::supports_images))
+      .def_prop_ro("f32_denormals", capability(&Capabilities::f32_denormals))
+      .def_prop_ro("queued", capability(&Capabilities::queued), "Launches return before they are done.")
+      .def_prop_ro("host_addressable", capability(&Capabilities::host_addressable))
+      .def_prop_ro("max_iterations", capability(&Capabilities::max_iterations), "A launch's limit; 0 is none.")
+      .def_prop_ro("block", capability(&Capabilities::block), "Threads of a group where the kernel does not say.")
+      .def_prop_ro("vector_bits", capability(&Capabilities::vector_bits), "CPU: width of the SIMD registers.")
+      .def_prop_ro("threads", capability(&Capabilities::threads), "CPU: how many threads a launch may use.")
+      .def_prop_ro("memory_id", &Device::memory_id, "Devices with equal ids can address each other's arrays.")
+      .def_prop_ro("compiled", &Device::compiled, "Kernels compiled so far.")
+      .def_prop_ro("loaded", &Device::loaded, "Kernels loaded from the disk cache so far.")
+      .def_prop_ro(
+          "memory",
+          [](const Device& d) {
+            const MemoryStatistics s = d.memory();
+            nb::dict table;
+            table["in_use"] = s.in_use;
+            table["cached"] = s.cached;
+            table["peak"] = s.peak;
+            table["allocations"] = s.allocations;
+            table["reused"] = s.reused;
+            return table;
+          },
+          nb::sig("def memory(self) -> dict[str, int]"), "in_use, cached and peak in bytes; allocations and, of these, reused ones.")
+      .def("can_address", &Device::can_address, nb::arg("other"), "True if kernels here may use the other device's arrays.")
+      .def("synchronize", &Device::synchronize, nb::call_guard<nb::gil_scoped_release>(),
+           "Finishes all queued work, without the GIL, and raises the queue's first error.")
+      .def("trim", &Device::trim, nb::call_guard<nb::gil_scoped_release>(), "Gives cached memory back to the system; answers the bytes.")
+      .def(
+          "load",
+          [](Device& d, const nb::bytes& key) {
+            const KernelKey kernel_key = key_of(key);
+            const nb::gil_scoped_release release;
+            return d.load(kernel_key);
+          },
+          nb::arg("key"), nb::sig("def load(self, key: bytes) -> Kernel | None"),
+          "The kernel stored under ``key`` by this or an earlier process, or None. Compiles nothing.")
+      .def("build", &build, nb::arg("source"), nb::arg("key"),
+           nb::sig("def build(self, source: tack.ir.source.KernelSource, key: bytes) -> Kernel"),
+           "Compiles (or finds in the disk cache) and loads; stores the result under ``key`` unless that is empty. Concurrent calls with "
+           "one key "
+           "compile once. The GIL is released.")
+      .def(
+          "__enter__",
+          [](Device& d) {
+            enter(d);
+            return device_object(d);
+          },
+          nb::sig("def __enter__(self) -> Device"))
+      .def(
+          "__exit__", [](Device& d, const nb::args&) { leave(d); }, nb::sig("def __exit__(self, *exc: object) -> None"))
+      .def("__str__", [](const Device& d) { return d.name(); })
+      .def("__repr__", [](const Device& d) {
+        const auto threads = d.options().num_threads;
+        const std::string plain = d.name().substr(0, d.name().find('('));
+        return "tack.device('" + plain + "'" + (threads ? ", num_threads=" + std::to_string(*threads) : std::string()) + ")";
+      });
+}
+
+}  // namespace tack::python

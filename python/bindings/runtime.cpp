@@ -1,0 +1,109 @@
+// runtime.cpp -- devices by name, the process default, waiting for everything, and the records that the front end keeps on disk.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+
+#include "state.h"
+
+namespace tack::python {
+
+State& state() {
+  static State& instance = *std::make_unique<State>().release();  // see State: never destroyed
+  return instance;
+}
+
+nb::object int_tuple(std::span<const std::int64_t> values) {
+  nb::object tuple = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(values.size())));
+  if (!tuple.is_valid()) throw nb::python_error();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    PyObject* item = PyLong_FromLongLong(values[i]);
+    if (item == nullptr || PyTuple_SetItem(tuple.ptr(), static_cast<Py_ssize_t>(i), item) != 0) throw nb::python_error();
+  }
+  return tuple;
+}
+
+namespace {
+
+/// Starts (or finds) a device without the GIL, since a driver may take its time.
+Device& started(std::string_view spec, const DeviceOptions& options) {
+  std::shared_ptr<Device> device;
+  {
+    const nb::gil_scoped_release release;
+    device = state().runtime->device(spec, options);
+  }
+  Device& found = *device;
+  device_object(found);  // from here on it is known, and kept
+  return found;
+}
+
+}  // namespace
+
+Device& cpu_device() {
+  State& s = state();
+  if (s.cpu == nullptr) s.cpu = &started("cpu", {});
+  return *s.cpu;
+}
+
+void bind_runtime(nb::module_& m) {
+  m.def(
+      "device",
+      [](const std::string& spec, std::optional<int> num_threads) {
+        return device_object(started(spec, DeviceOptions{.num_threads = num_threads}));
+      },
+      nb::arg("spec"), nb::arg("num_threads") = nb::none(), nb::sig("def device(spec: str, num_threads: int | None = None) -> Device"),
+      "The device called ``spec`` (\"cpu\", \"cuda\", \"cuda:1\", ...); asked for twice, the same object. ``num_threads`` makes a separate "
+      "CPU "
+      "device.\n\nValueError for an unknown name or option, RuntimeError when the device cannot start.");
+  m.def(
+      "device_count", [](const std::string& type) { return state().runtime->device_count(type); }, nb::arg("type"),
+      nb::call_guard<nb::gil_scoped_release>(),
+      "How many devices of a type there are; 0 without a driver. ValueError for an unknown type.");
+  m.def("backend_names", [] { return state().runtime->backend_names(); }, "Names of all backends, in the order of the documentation.");
+  m.def(
+      "default_device", [] { return device_object(default_device()); }, nb::sig("def default_device() -> Device"),
+      "The innermost `with` block's device on this thread, else the process default, else the CPU.");
+  m.def(
+      "set_default_device", [](Device& d) { state().process_default = &d; }, nb::arg("d"),
+      "Makes ``d`` the process default. `with` blocks still win on their thread.");
+  m.def(
+      "synchronize", [] { state().runtime->synchronize(); }, nb::call_guard<nb::gil_scoped_release>(),
+      "Waits for every device, without the GIL, and raises the first error of their queues.");
+
+  m.def(
+      "cache_get",
+      [](const nb::bytes& key) -> nb::object {
+        std::optional<std::vector<std::byte>> found;
+        {
+          const nb::gil_scoped_release release;
+          found = state().runtime->cache_get(view_of(key));
+        }
+        if (!found) return nb::none();
+        return to_bytes(*found);
+      },
+      nb::arg("key"), nb::sig("def cache_get(key: bytes) -> bytes | None"),
+      "A small record of the Python side from the disk cache, or None. Never raises for the disk's sake.");
+  m.def(
+      "cache_put",
+      [](const nb::bytes& key, const nb::bytes& value) {
+        const nb::gil_scoped_release release;
+        state().runtime->cache_put(view_of(key), {static_cast<const std::byte*>(value.data()), value.size()});
+      },
+      nb::arg("key"), nb::arg("value"), "Stores a small record in the disk cache; does nothing when it cannot.");
+  m.def(
+      "digest",
+      [](const nb::args& parts) {
+        std::vector<std::string_view> views;
+        views.reserve(parts.size());
+        for (nb::handle part : parts) {
+          if (!nb::isinstance<nb::bytes>(part)) throw nb::type_error("digest(): every part must be bytes");
+          views.push_back(view_of(nb::borrow<nb::bytes>(part)));
+        }
+        const std::string d = Runtime::digest(views);
+        return nb::bytes(d.data(), d.size());
+      },
+      nb::sig("def digest(*parts: bytes) -> bytes"), "32 bytes that name the parts and their lengths: the same in every process.");
+}
+
+}  // namespace tack::python
