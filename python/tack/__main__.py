@@ -1,0 +1,89 @@
+"""The command line: ``python -m tack demo | devices | config | cache``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+
+def _demo(options: argparse.Namespace) -> int:
+    try:
+        from .demo.run import run
+    except ImportError as error:
+        raise SystemExit(f"The demo needs {error.name}. Install it with\n  pip install '.[demo]'   (or: uv sync --extra demo)") from None
+    return run(options.output, options.size, options.image, options.repeats)
+
+
+def _devices(_: argparse.Namespace) -> int:
+    import tack
+
+    from . import _runtime
+    from .devices import title_of
+
+    for kind in _runtime.backend_names():
+        count = tack.device_count(kind)
+        try:
+            found = [tack.device(kind if number == 0 else f"{kind}:{number}") for number in range(max(1, count))]
+        except RuntimeError as error:
+            print(f"{title_of(kind)}: not available")
+            print("\n".join(f"  {line.strip()}" for line in str(error).splitlines()))
+            continue
+        for device in found:
+            default = " (default)" if device == tack.get_default_device() else ""
+            print(f"{title_of(kind)}: {device}{default}")
+            print(f"  {device.device_name}, compiled for {device.arch}")
+            about = [f"{device.threads} thread{'s' if device.threads != 1 else ''}, {device.vector_bits}-bit vectors"] if kind == "cpu" else []
+            about.append("f64" if device.supports_f64 else "no f64")
+            about.append("workgroups" if device.supports_workgroups else "no workgroups")
+            print(f"  {', '.join(about)}")
+    return 0
+
+
+def _config(_: argparse.Namespace) -> int:
+    from .settings import settings
+
+    rows = settings()
+    width = max(len(row.name) for row in rows)
+    for row in rows:
+        changed = "" if row.value == row.default else f"  (default {row.default or 'none'})"
+        print(f"{row.name:<{width}}  {row.value or '-'}{changed}\n{'':<{width}}    {row.help}")
+    return 0
+
+
+def _cache(options: argparse.Namespace) -> int:
+    from . import _runtime
+
+    folder = _runtime.cache_folder()
+    if not folder:
+        print("The kernel cache is off (TACK_CACHE=0, or no folder for it could be made).")
+        return 0
+    if options.action == "clear":
+        print(f"Removed {_runtime.cache_clear()} entries from {folder}")
+        return 0
+    files = [path.stat() for path in Path(folder).rglob("*") if path.is_file()]
+    print(f"{folder}: {len(files)} entries, {sum(file.st_size for file in files) / 1e6:.1f} MB")
+    return 0
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs a command; answers the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tack", description="Tack: compute kernels as decorated Python functions.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    demo = commands.add_parser("demo", help="run kernels over a photograph, check them against NumPy, write a PNG, print what each took")
+    demo.add_argument("--output", type=Path, default=Path("tack-demo.png"), metavar="FILE", help="the PNG to write (default: %(default)s)")
+    demo.add_argument("--size", type=int, default=1200, metavar="N", help="pixels of the longer side (default: %(default)s)")
+    demo.add_argument("--image", type=Path, metavar="FILE", help="another picture than the one that comes with the extra 'demo'")
+    demo.add_argument("--repeats", type=int, default=7, metavar="N", help="calls after the first one; the best counts (default: %(default)s)")
+    demo.set_defaults(run=_demo)
+    commands.add_parser("devices", help="list the devices, and what is missing for the others").set_defaults(run=_devices)
+    commands.add_parser("config", help="list every setting with its value").set_defaults(run=_config)
+    cache = commands.add_parser("cache", help="show the kernel cache, or empty it")
+    cache.add_argument("action", nargs="?", choices=("info", "clear"), default="info", help="what to do (default: %(default)s)")
+    cache.set_defaults(run=_cache)
+    options = parser.parse_args(arguments)
+    return int(options.run(options))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""python -m tack demo: kernels over a photograph, each checked against NumPy."""

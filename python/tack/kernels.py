@@ -1,0 +1,262 @@
+"""@tack.kernel, and what a call does when the dispatcher has no kernel for it yet: key, disk cache, else a compile."""
+
+from __future__ import annotations
+
+import _thread  # threading is more than a lock, and not loaded by every program
+
+from . import _runtime
+from .arguments import Argument, check_dtypes, classify, place, raise_bad_call
+from .capture import Captures, capture
+from .devices import title_of
+from .errors import CompileError, CompileNotImplementedError, CompileTypeError
+from .funcs import check_decorated, describe
+from .source_text import SourceText, find_source
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FunctionType
+    from typing import Any, NoReturn, overload
+
+    from ._runtime import Device, Dispatcher, Kernel
+    from .capture import Guard, Paths
+
+__all__ = ["KernelFunction", "Specialization", "compile_for_cpu", "kernel", "kernel_function", "paths_of"]
+
+_VARARGS, _VARKEYWORDS, _GENERATOR, _COROUTINE = 0x04, 0x08, 0x20, 0x80 | 0x100 | 0x200  # inspect.CO_*
+_OPTIONS = "block=, fast_math=, exact=, simd="
+
+
+class Specialization:
+    """A call's types resolved against a device: everything that the compiler needs, and the key that stored kernels are found by."""
+
+    __slots__ = ("arguments", "captures", "device", "key")
+
+    def __init__(self, arguments: tuple[Argument, ...], device: Device, captures: Captures, key: bytes) -> None:
+        self.arguments = arguments
+        self.device = device
+        self.captures = captures
+        self.key = key
+
+
+class KernelFunction:
+    """The Python side of one @tack.kernel: the function, its options, and the kernels made of it so far. Thread-safe."""
+
+    __slots__ = ("defaults", "dispatcher", "function", "kernels", "lock", "names", "options", "source")
+
+    def __init__(self, function: FunctionType, options: tuple[tuple[str, object], ...]) -> None:
+        code = function.__code__
+        self.function = function
+        self.options = options
+        self.source = find_source(function)
+        self.names: tuple[str, ...] = code.co_varnames[: code.co_argcount]
+        self.defaults: tuple[Any, ...] = function.__defaults__ or ()
+        self.kernels: dict[tuple[Device, bytes], Kernel] = {}
+        self.lock = _thread.RLock()
+        self.dispatcher = _runtime.Dispatcher(self.source.name, self.names, self.defaults, self.miss)
+        self.dispatcher.set_bad_call(self.bad_call)
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    def miss(self, _dispatcher: Dispatcher, args: tuple[Any, ...], device: Device | None) -> tuple[Kernel, list[Guard]]:
+        """The kernel for these arguments and what it captures; called by the dispatcher when it knows none."""
+        special = self.specialize(args, device)
+        return self.kernel_of(special), special.captures.guards
+
+    def bad_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoReturn:
+        """Raises the error for a call whose arguments do not fit the parameters."""
+        raise_bad_call(self.name, self.names, self.defaults, args, kwargs)
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """The arguments of a call in parameter order, with defaults filled in. Raises TypeError as a call does."""
+        values = dict(zip(self.names[len(self.names) - len(self.defaults) :], self.defaults, strict=True))
+        given = dict(zip(self.names, args, strict=False))
+        values.update(given)
+        values.update(kwargs)
+        if len(args) > len(self.names) or given.keys() & kwargs.keys() or values.keys() != set(self.names):
+            self.bad_call(args, kwargs)
+        return tuple(values[name] for name in self.names)
+
+    def specialize(self, args: tuple[Any, ...], device: Device | None) -> Specialization:
+        """Everything that can be told and refused without compiling."""
+        arguments = tuple(classify(self.name, name, value) for name, value in zip(self.names, args, strict=True))
+        where = place(self.name, self.names, arguments, args) if device is None else device
+        check_dtypes(self.name, self.names, arguments, where)
+        captures = capture(self.function, self.source, lambda source: paths_of(source, self.name))
+        if captures.workgroup and not where.supports_workgroups:
+            self._refuse_workgroup(captures, where)
+        return Specialization(arguments, where, captures, self._key(arguments, where, captures))
+
+    def kernel_of(self, special: Specialization) -> Kernel:
+        """The kernel of a specialization: known here, stored on disk, or compiled now. Several threads that ask get the same one."""
+        known = self.kernels.get((special.device, special.key))
+        if known is None:
+            with self.lock:
+                known = self.kernels.get((special.device, special.key))
+                if known is None:
+                    known = special.device.load(special.key)
+                    if known is None:
+                        from .compiler import compile_source  # ast, the front end and the code generator load here
+
+                        known = special.device.build(compile_source(self, special), special.key)
+                    self.kernels[special.device, special.key] = known
+        return known
+
+    def _key(self, arguments: tuple[Argument, ...], device: Device, captures: Captures) -> bytes:
+        options = ";".join(f"{name}={value}" for name, value in self.options)
+        types = ";".join(argument.token() for argument in arguments)
+        target = f"{device.type};{device.arch};simd={_runtime.config_get('TACK_CPU_SIMD')};debug={_runtime.config_get('TACK_DEBUG')}"
+        parts = ("kernel", self.source.qualname, options, types, target, *captures.tokens)
+        return _runtime.digest(compiler_version(), *(part.encode("utf-8", "surrogatepass") for part in parts))
+
+    def _refuse_workgroup(self, captures: Captures, device: Device) -> NoReturn:
+        name, where = next(iter(captures.workgroup.items()))
+        inside = "" if where == self.name else f" (in '{where}')"
+        raise RuntimeError(
+            f"Kernel '{self.name}' uses tack.{name}{inside}, which is not supported on {title_of(device.type)}: it has no workgroups (shared memory, "
+            "barriers, thread_id, block reductions). For scratch memory of one iteration use tack.local_array or tack.local_array_like."
+        )
+
+
+def paths_of(source: SourceText, kernel: str) -> Paths:
+    """The dotted paths that a function's text takes from outside, from memory, from the disk cache or by parsing it.
+
+    Raises CompileError where there is no text, or no kernel code in it.
+    """
+    found = _paths.get(source.text)
+    if found is None:
+        if not source.text:
+            raise CompileError(f"Kernel '{kernel}': {_which(source, kernel)}{source.problem}", file=source.file, line=source.line, kernel=kernel)
+        key = _runtime.digest(b"names", compiler_version(), source.text.encode("utf-8", "surrogatepass"))
+        stored = _runtime.cache_get(key)
+        if stored is not None:
+            lines = stored.decode("utf-8").split("\n")
+            found = tuple(tuple(line.split(".")) for line in lines if line)
+        else:
+            from .compiler import captured_paths
+
+            found = captured_paths(source, kernel)
+            _runtime.cache_put(key, "\n".join(".".join(path) for path in found).encode("utf-8"))
+        _paths[source.text] = found
+    return found
+
+
+_paths: dict[str, Paths] = {}
+
+
+def _which(source: SourceText, kernel: str) -> str:
+    return "" if source.name == kernel else f"the function '{source.name}' that it calls: "
+
+
+_compiler_version = b""
+
+
+def compiler_version() -> bytes:
+    """Names the compiler for keys: version, ABI, and the state of its own files, so that an edited or updated compiler compiles anew."""
+    global _compiler_version
+    if not _compiler_version:
+        import os
+
+        parts = [_runtime.VERSION, str(_runtime.ABI_VERSION)]
+        root = os.path.dirname(__file__)
+        for folder in ("", "frontend", "ir", "codegen", "mathlib", os.path.join("codegen", "mathlib")):
+            try:
+                with os.scandir(os.path.join(root, folder)) as entries:
+                    files = sorted((e.name, e.stat()) for e in entries if e.name.endswith(".py"))
+            except FileNotFoundError:
+                continue
+            parts += [f"{folder}/{name} {stat.st_size} {stat.st_mtime_ns}" for name, stat in files]
+        _compiler_version = "\n".join(parts).encode()
+    return _compiler_version
+
+
+def kernel_function(kernel: Any) -> KernelFunction:
+    """What stands behind a decorated kernel. Raises TypeError for anything else."""
+    found = getattr(kernel, "_kernel", None)
+    if not isinstance(found, KernelFunction):
+        raise TypeError(f"expected a function decorated with @tack.kernel, got {type(kernel).__name__}")
+    return found
+
+
+if TYPE_CHECKING:
+
+    @overload
+    def kernel(function: Callable[..., Any], /) -> Dispatcher: ...
+
+    @overload
+    def kernel(
+        *, block: int | None = None, fast_math: bool = False, exact: bool = False, simd: int | None = None
+    ) -> Callable[[Callable[..., Any]], Dispatcher]: ...
+
+
+def kernel(function: Any = None, /, **options: Any) -> Any:
+    """Decorator: compiles a function for the device that it is called on, at the first call with arguments of new types.
+
+    Its top-level ``for`` loops over ``range`` or ``tack.ndrange`` run in parallel. Use it bare, or with options:
+
+    - ``block``: threads of a group on GPUs (1 to 1024); without effect on the CPU.
+    - ``fast_math``: lets the compiler reassociate and approximate floats.
+    - ``exact``: the same bits on every device: no fused multiply-add, and all math from tack's own library.
+    - ``simd``: CPU lanes per vector, a power of two; 1 is plain scalar code. By default the compiler chooses.
+
+    Raises CompileError for what is no plain function; all else that is wrong with the code is raised by the first call.
+    """
+    checked = _checked_options(options)
+    if function is None:
+        return lambda f: _decorate(f, checked)
+    return _decorate(function, checked)
+
+
+def _decorate(function: Any, options: tuple[tuple[str, object], ...]) -> Dispatcher:
+    check_decorated("@tack.kernel", function)
+    name = function.__name__
+    if name == "<lambda>":
+        raise CompileTypeError("@tack.kernel does not take a lambda: write 'def name(...):' with the loops as statements", kernel=name)
+    flags = function.__code__.co_flags
+    if flags & (_VARARGS | _VARKEYWORDS):
+        raise CompileNotImplementedError(f"Kernel '{name}': *args and **kwargs have no types: write the parameters one by one", kernel=name)
+    if function.__code__.co_kwonlyargcount:
+        raise CompileNotImplementedError(
+            f"Kernel '{name}': keyword-only parameters are not supported: leave out the '*' (every parameter can be passed by keyword)", kernel=name
+        )
+    if flags & (_GENERATOR | _COROUTINE):
+        raise CompileNotImplementedError(f"Kernel '{name}': generators and async functions cannot be kernels: write a plain 'def'", kernel=name)
+    made = KernelFunction(function, options)
+    describe(made.dispatcher, function)
+    made.dispatcher._kernel = made  # type: ignore[attr-defined]
+    return made.dispatcher
+
+
+def _checked_options(options: dict[str, Any]) -> tuple[tuple[str, object], ...]:
+    """The options that are not at their default, checked and in a fixed order."""
+    checked: dict[str, object] = {}
+    for name, value in options.items():
+        if name in ("fast_math", "exact"):
+            if not isinstance(value, bool):
+                raise TypeError(f"@tack.kernel({name}=): expected a bool, got {value!r}")
+            if value:
+                checked[name] = value
+        elif name in ("block", "simd"):
+            if value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise TypeError(f"@tack.kernel({name}=): expected an int, got {value!r}")
+            if name == "block" and not 1 <= value <= 1024:
+                raise ValueError(f"@tack.kernel(block={value}): a group has 1 to 1024 threads")
+            if name == "simd" and (value < 1 or value > 64 or value & (value - 1)):
+                raise ValueError(f"@tack.kernel(simd={value}): lanes are a power of two from 1 to 64")
+            checked[name] = value
+        else:
+            raise ValueError(f"@tack.kernel has no option {name!r}; there are {_OPTIONS}")
+    if "fast_math" in checked and "exact" in checked:
+        raise ValueError("@tack.kernel(fast_math=True, exact=True): the two contradict each other, choose one")
+    return tuple(sorted(checked.items()))
+
+
+def compile_for_cpu(name: str, text: str, arch: str, optimize: int, output: str) -> bytes:
+    """What the runtime calls to have LLVM IR compiled. llvmlite is imported here, when the first kernel is compiled, and nowhere else."""
+    from .runtime.llvm_compiler import compile_ir
+
+    return compile_ir(name, text, arch, optimize, output)
