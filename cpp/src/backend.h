@@ -67,8 +67,8 @@ class DeviceImpl {
 class Backend {
  public:
   virtual ~Backend() = default;
-  virtual std::string name() const = 0;            ///< "cuda"
-  virtual bool numbered() const { return true; }   ///< takes "cuda:1"
+  virtual std::string name() const = 0;           ///< "cuda"
+  virtual bool numbered() const { return true; }  ///< takes "cuda:1"
   virtual bool available_in_this_build() const { return true; }
   /// Devices present; 0 without a driver, without a GPU or with a driver that is too old. Never throws.
   virtual int device_count() noexcept = 0;

@@ -20,13 +20,13 @@ class TACK_API Buffer {
   /// Uninitialised memory, aligned to 64 bytes. Zero bytes is legal. Throws Error(out_of_memory) with the sizes.
   static std::shared_ptr<Buffer> allocate(std::shared_ptr<Device> device, std::size_t bytes);
   /// Wraps memory that `device` can address; `release` (may be empty) runs when the last view goes.
-  static std::shared_ptr<Buffer> wrap(std::shared_ptr<Device> device, void* pointer, std::size_t bytes,
-                                      std::function<void()> release, bool shared);
+  static std::shared_ptr<Buffer> wrap(std::shared_ptr<Device> device, void* pointer, std::size_t bytes, std::function<void()> release,
+                                      bool shared);
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
-  void* pointer() const noexcept { return pointer_; }   ///< a device address
+  void* pointer() const noexcept { return pointer_; }  ///< a device address
   std::size_t bytes() const noexcept { return bytes_; }
   const std::shared_ptr<Device>& device() const noexcept { return device_; }
   /// Memory shared with another library: launches that use it complete before the call returns.
@@ -38,8 +38,9 @@ class TACK_API Buffer {
   std::shared_ptr<Device> device_;
   void* pointer_ = nullptr;
   std::size_t bytes_ = 0;
-  std::uint64_t allocator_class_ = 0;
+  std::uint32_t allocator_class_ = 0;
   std::function<void()> release_;
+  bool wrapped_ = false;
   bool shared_ = false;
 };
 
@@ -59,19 +60,19 @@ class TACK_API Array {
   /// A new contiguous array, uninitialised. Throws Error(invalid_argument) for a negative or too large shape or rank > 8.
   static Array empty(const std::shared_ptr<Device>& device, DType dtype, std::span<const std::int64_t> shape);
   /// A view of `buffer`. Throws Error(invalid_argument) when it would leave the buffer or strides are no multiple of the item size.
-  static Array view(std::shared_ptr<Buffer> buffer, DType dtype, std::span<const std::int64_t> shape,
-                    std::span<const std::int64_t> strides, std::int64_t byte_offset, bool read_only);
+  static Array view(std::shared_ptr<Buffer> buffer, DType dtype, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
+                    std::int64_t byte_offset, bool read_only);
 
   const std::shared_ptr<Buffer>& buffer() const noexcept { return buffer_; }
   Device& device() const noexcept { return *buffer_->device(); }
-  std::byte* data() const noexcept { return data_; }   ///< device address of element (0, 0, ...)
+  std::byte* data() const noexcept { return data_; }  ///< device address of element (0, 0, ...)
   DType dtype() const noexcept { return dtype_; }
   int rank() const noexcept { return rank_; }
   std::int64_t shape(int d) const noexcept { return shape_[static_cast<std::size_t>(d)]; }
   std::int64_t stride(int d) const noexcept { return strides_[static_cast<std::size_t>(d)]; }
   std::span<const std::int64_t> shape() const noexcept { return {shape_.data(), rank_}; }
   std::span<const std::int64_t> strides() const noexcept { return {strides_.data(), rank_}; }
-  std::int64_t size() const noexcept { return size_; }   ///< number of elements
+  std::int64_t size() const noexcept { return size_; }  ///< number of elements
   std::int64_t bytes() const noexcept { return size_ * static_cast<std::int64_t>(dtype_.size()); }
   Layout layout() const noexcept { return layout_; }
   bool read_only() const noexcept { return read_only_; }

@@ -20,15 +20,15 @@ struct Setting {
 
 /// The settings of one Runtime. A plain value: read from the environment once, or filled by a host.
 struct TACK_API Config {
-  bool cache = true;                  // TACK_CACHE: 0 keeps nothing on disk
-  std::string cache_dir;              // TACK_CACHE_DIR: empty means the platform's cache folder + "/tack"
+  bool cache = true;                      // TACK_CACHE: 0 keeps nothing on disk
+  std::string cache_dir;                  // TACK_CACHE_DIR: empty means the platform's cache folder + "/tack"
   std::uint64_t cache_size = 1ull << 30;  // TACK_CACHE_SIZE: bytes, or "512M", "2G"
-  int cpu_threads = 0;                // TACK_CPU_THREADS: 0 means one per physical core
-  std::string cpu_pool = "native";    // TACK_CPU_POOL: native | python
-  int cpu_simd = 0;                   // TACK_CPU_SIMD: lanes; 0 lets the compiler choose, 1 is plain code
-  bool debug = false;                 // TACK_DEBUG
-  std::string log_level = "warning";  // TACK_LOG: error | warning | info | debug
-  bool dump_msl = false;              // TACK_DUMP_MSL
+  int cpu_threads = 0;                    // TACK_CPU_THREADS: 0 means one per physical core
+  std::string cpu_pool = "native";        // TACK_CPU_POOL: native | python
+  int cpu_simd = 0;                       // TACK_CPU_SIMD: lanes; 0 lets the compiler choose, 1 is plain code
+  bool debug = false;                     // TACK_DEBUG
+  std::string log_level = "warning";      // TACK_LOG: error | warning | info | debug
+  bool dump_msl = false;                  // TACK_DUMP_MSL
   std::string lib_cuda, lib_nvrtc, lib_hip, lib_hiprtc, lib_ze, lib_ocloc;  // TACK_LIBCUDA, ...: the library to open
 
   /// The one table: name, type, default and help of every setting above.

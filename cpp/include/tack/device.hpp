@@ -30,10 +30,10 @@ struct DeviceOptions {
 
 /// What a device can do. Filled once when it starts; asked by the frontend, the code generators and the tests.
 struct Capabilities {
-  std::string arch;                  ///< what code is compiled for: "x86-64-v4", "sm_90", "gfx90a", ...
-  std::string device_name;           ///< as the driver or the OS calls it
-  DTypeSet array_dtypes = 0;         ///< element types that arrays may have
-  DTypeSet atomic_dtypes = 0;        ///< element types that array atomics may have
+  std::string arch;            ///< what code is compiled for: "x86-64-v4", "sm_90", "gfx90a", ...
+  std::string device_name;     ///< as the driver or the OS calls it
+  DTypeSet array_dtypes = 0;   ///< element types that arrays may have
+  DTypeSet atomic_dtypes = 0;  ///< element types that array atomics may have
   bool supports_f64 = false;
   bool supports_workgroups = false;  ///< shared memory, barriers, thread_id, block reductions
   bool supports_images = false;      ///< hardware texture sampling
@@ -63,7 +63,7 @@ class TACK_API Device {
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  const std::string& type() const noexcept;   ///< "cpu", "cuda", ...
+  const std::string& type() const noexcept;  ///< "cpu", "cuda", ...
   int index() const noexcept;
   /// "cpu", "cuda:1"; device 0 of a numbered type is "cuda:0"; options show: "cpu(num_threads=1)".
   const std::string& name() const noexcept;

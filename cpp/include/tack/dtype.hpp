@@ -28,7 +28,7 @@ struct DType {
 inline constexpr DType i8{TypeCode::int_, 8}, i16{TypeCode::int_, 16}, i32{TypeCode::int_, 32}, i64{TypeCode::int_, 64};
 inline constexpr DType u8{TypeCode::uint, 8}, u16{TypeCode::uint, 16}, u32{TypeCode::uint, 32}, u64{TypeCode::uint, 64};
 inline constexpr DType f32{TypeCode::float_, 32}, f64{TypeCode::float_, 64};
-inline constexpr DType boolean{TypeCode::bool_, 8};
+inline constexpr DType bool8{TypeCode::bool_, 8};
 
 /// The ten array element types, in the order of the documentation. A set of them is a bit mask over these positions.
 inline constexpr std::array<DType, 10> array_dtypes{i8, u8, i16, u16, i32, u32, i64, u64, f32, f64};

@@ -30,9 +30,9 @@ class TACK_API Error : public std::exception {
  public:
   struct Fields {
     ErrorCode code = ErrorCode::internal;
-    std::string message;      ///< what failed, with which value, and what to do next
-    std::string backend;      ///< "cpu", "cuda", ... or empty
-    std::string operation;    ///< the native call or the step, e.g. "cuMemAlloc_v2", "load object"
+    std::string message;    ///< what failed, with which value, and what to do next
+    std::string backend;    ///< "cpu", "cuda", ... or empty
+    std::string operation;  ///< the native call or the step, e.g. "cuMemAlloc_v2", "load object"
     std::int64_t native_code = 0;
     std::string native_name;  ///< e.g. "CUDA_ERROR_OUT_OF_MEMORY"
   };

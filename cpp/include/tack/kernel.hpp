@@ -38,10 +38,23 @@ struct ParamSlot {
 
 /// One operation of an extent: a postfix program over 64-bit integers that C++ evaluates before a launch.
 enum class ExtentOp : std::uint8_t {
-  constant = 0, shape = 1, scalar = 2, sequence = 3,        // push
-  add = 4, sub = 5, mul = 6, floordiv = 7, mod = 8, min = 9, max = 10,  // two operands
-  neg = 11,                                                  // one operand
-  select = 12, lt = 13, le = 14, eq = 15, ne = 16,           // cond a b select; comparisons give 0 or 1
+  constant = 0,
+  shape = 1,
+  scalar = 2,
+  sequence = 3,  // push
+  add = 4,
+  sub = 5,
+  mul = 6,
+  floordiv = 7,
+  mod = 8,
+  min = 9,
+  max = 10,  // two operands
+  neg = 11,  // one operand
+  select = 12,
+  lt = 13,
+  le = 14,
+  eq = 15,
+  ne = 16,  // cond a b select; comparisons give 0 or 1
 };
 struct ExtentTerm {
   ExtentOp op = ExtentOp::constant;
@@ -67,9 +80,9 @@ struct EntryPoint {
 struct Step {
   enum class Kind : std::uint8_t { launch = 0, sequence_begin = 1, sequence_end = 2 };
   Kind kind = Kind::launch;
-  std::uint32_t entry = 0;              ///< launch: index into entries
+  std::uint32_t entry = 0;                ///< launch: index into entries
   std::vector<Extent> start, stop, step;  ///< launch: one each per dimension; sequence_begin: one each
-  std::uint32_t match = 0;              ///< sequence_begin/end: the index of the other end
+  std::uint32_t match = 0;                ///< sequence_begin/end: the index of the other end
 };
 
 /// What an argument must be. The dispatcher's key guarantees it; Kernel::prepare checks it for C++ callers.
@@ -77,29 +90,29 @@ struct ArgumentSpec {
   enum class Kind : std::uint8_t { array = 0, integer = 1, unsigned_ = 2, floating = 3, boolean = 4, none = 5, strong = 6 };
   std::string name;
   Kind kind = Kind::array;
-  DType dtype{};                   ///< of an array's elements or a strong scalar
+  DType dtype{};  ///< of an array's elements or a strong scalar
   std::uint8_t rank = 0;
   Layout layout = Layout::contiguous;
-  bool read_only = false;          ///< a read-only array is accepted (the kernel does not write it)
-  bool written = false;            ///< the kernel writes it
+  bool read_only = false;                                       ///< a read-only array is accepted (the kernel does not write it)
+  bool written = false;                                         ///< the kernel writes it
   std::int64_t min = std::numeric_limits<std::int64_t>::min();  ///< integer: the accepted range (OverflowError outside)
   std::int64_t max = std::numeric_limits<std::int64_t>::max();
 };
 
 /// Everything a runtime needs to build and launch a kernel. No Python object and no pointer in it: it can be stored.
 struct TACK_API KernelSource {
-  std::string name;      ///< the Python function's
-  std::string target;    ///< device type: "cpu", "cuda", ...
-  std::string arch;      ///< Capabilities::arch it was printed for
-  std::string text;      ///< LLVM IR, CUDA C, ...; not stored with the binary
-  std::string options;   ///< for the compiler; part of the cache key
+  std::string name;     ///< the Python function's
+  std::string target;   ///< device type: "cpu", "cuda", ...
+  std::string arch;     ///< Capabilities::arch it was printed for
+  std::string text;     ///< LLVM IR, CUDA C, ...; not stored with the binary
+  std::string options;  ///< for the compiler; part of the cache key
   std::vector<ArgumentSpec> arguments;
   std::vector<EntryPoint> entries;
   std::vector<Step> steps;
   std::uint64_t scratch_bytes = 0;
-  DType result_type{};          ///< of a returned scalar, which lies at result_offset in scratch
+  DType result_type{};              ///< of a returned scalar, which lies at result_offset in scratch
   std::int64_t result_offset = -1;  ///< negative: returns nothing
-  std::uint32_t simd = 1;       ///< lanes the CPU code was printed for (for inspection)
+  std::uint32_t simd = 1;           ///< lanes the CPU code was printed for (for inspection)
 };
 
 /// Names a specialization as the front end knows it (function text, captured values, argument types, target, options): a 32-byte
@@ -122,7 +135,8 @@ struct Argument {
   explicit Argument(double v) : f(v) {}
 };
 
-/// A returned scalar, as the bits of KernelSource::result_type.
+/// A returned scalar, as the bits of KernelSource::result_type: signed integers extended to `i`, others and bools to `u`, an f64 in `f`, an
+/// f32 in the low 32 bits of `u`.
 struct Result {
   DType type{};
   bool present = false;
@@ -137,8 +151,8 @@ struct Result {
 /// What is known about an entry's speed; read by tack.inspect(mode="schedule") and by the CPU's serial/parallel decision.
 struct EntryStatistics {
   std::string symbol;
-  double ns_per_iteration = -1.0;  ///< measured; negative: not yet
-  double fan_out_ns = -1.0;        ///< measured cost of a fan-out on this device; negative: none
+  double ns_per_iteration = -1.0;          ///< measured; negative: not yet
+  double fan_out_ns = -1.0;                ///< measured cost of a fan-out on this device; negative: none
   std::uint64_t serial = 0, parallel = 0;  ///< launches of either kind
 };
 
@@ -171,7 +185,9 @@ class TACK_API Kernel {
  private:
   friend class Device;
   Kernel(std::shared_ptr<Device> device, KernelSource source, std::unique_ptr<ModuleImpl> module, bool from_cache);
+  friend class KernelCall;
   struct Plan;  // the schedule, made ready for launching
+  void check_count(std::size_t given) const;
   std::shared_ptr<Device> device_;
   KernelSource source_;
   std::unique_ptr<ModuleImpl> module_;

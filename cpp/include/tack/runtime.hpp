@@ -20,11 +20,11 @@ namespace tack {
 
 /// What the CPU backend asks of whoever can compile LLVM IR (Python's llvmlite, through the bindings).
 struct CompileRequest {
-  std::string name;     ///< the kernel's
-  std::string text;     ///< LLVM IR
-  std::string arch;     ///< Capabilities::arch of the device
-  int optimize = 2;     ///< 0..3
-  bool assembly = false;   ///< answer assembly text instead of object code (tack.inspect)
+  std::string name;           ///< the kernel's
+  std::string text;           ///< LLVM IR
+  std::string arch;           ///< Capabilities::arch of the device
+  int optimize = 2;           ///< 0..3
+  bool assembly = false;      ///< answer assembly text instead of object code (tack.inspect)
   bool optimized_ir = false;  ///< answer the optimised IR as text (tack.inspect)
 };
 /// Answers object code (or text). May be called from any thread, without locks held; throws Error on failure.

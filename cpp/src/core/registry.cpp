@@ -1,0 +1,50 @@
+// core/registry.cpp -- the one list of backends.
+#include "core/registry.h"
+
+#include <array>
+
+#include "backends/absent.h"
+#include "backends/cpu/cpu_device.h"
+
+namespace tack {
+
+namespace {
+
+struct Entry {
+  std::string_view type;
+  std::string_view title;
+  bool num_threads;
+  std::unique_ptr<Backend> (*make)();
+};
+
+// The order is the documentation's.
+constexpr std::array<Entry, 5> entries{{
+    {"cpu", "CPU", true, make_cpu_backend},
+    {"metal", "Metal", false, make_absent_metal},
+    {"cuda", "CUDA", false, make_absent_cuda},
+    {"hip", "HIP", false, make_absent_hip},
+    {"level_zero", "Level Zero", false, make_absent_level_zero},
+}};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Backend>> make_backends() {
+  std::vector<std::unique_ptr<Backend>> backends;
+  backends.reserve(entries.size());
+  for (const Entry& entry : entries) backends.push_back(entry.make());
+  return backends;
+}
+
+std::string title_of(std::string_view type) {
+  for (const Entry& entry : entries)
+    if (entry.type == type) return std::string(entry.title);
+  return std::string(type);
+}
+
+bool takes_num_threads(std::string_view type) noexcept {
+  for (const Entry& entry : entries)
+    if (entry.type == type) return entry.num_threads;
+  return false;
+}
+
+}  // namespace tack
