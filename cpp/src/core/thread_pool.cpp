@@ -350,12 +350,15 @@ bool ThreadPool::idle() const noexcept {
   return crew.forks() != fork_count.load(std::memory_order_relaxed) || crew.idle();
 }
 
-void ThreadPool::run(std::int64_t n, std::int64_t grain, ParallelBody body, void* context) {
-  if (n <= 0) return;
+bool ThreadPool::run(std::int64_t n, std::int64_t grain, ParallelBody body, void* context) {
+  if (n <= 0) return false;
   grain = std::max({grain, std::int64_t{1}, (n - 1) / max_pieces + 1});
-  if (n <= grain || state_->threads == 1) return body(context, 0, n);
-  Crew& crew = state_->current();
-  if (!crew.acquire()) return body(context, 0, n);  // nested or concurrent: this thread does it all
+  Crew* const taken = n > grain && state_->threads > 1 ? &state_->current() : nullptr;
+  if (taken == nullptr || !taken->acquire()) {  // too little, or nested, or concurrent: this thread does it all
+    body(context, 0, n);
+    return false;
+  }
+  Crew& crew = *taken;
   try {
     crew.start();
   } catch (...) {
@@ -364,6 +367,7 @@ void ThreadPool::run(std::int64_t n, std::int64_t grain, ParallelBody body, void
   }
   crew.run(n, grain, static_cast<std::uint32_t>((n - 1) / grain + 1), body, context);
   crew.release();
+  return true;
 }
 
 }  // namespace tack

@@ -21,8 +21,8 @@ class ThreadPool {
   /// Every worker is parked, or none was started yet: the next run pays for waking them. A snapshot, without a clock.
   bool idle() const noexcept;
   /// Covers [0, n) with calls of body(context, begin, end), in pieces of about `grain`; returns when all are done.
-  /// A nested or concurrent call that finds the pool busy runs on its own thread.
-  void run(std::int64_t n, std::int64_t grain, ParallelBody body, void* context);
+  /// A nested or concurrent call that finds the pool busy runs on its own thread. Answers whether the workers were called.
+  bool run(std::int64_t n, std::int64_t grain, ParallelBody body, void* context);
 
  private:
   struct State;

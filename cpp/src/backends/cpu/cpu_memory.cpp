@@ -1,0 +1,58 @@
+// backends/cpu/cpu_memory.cpp -- small blocks from operator new, large ones mapped so that huge pages fit.
+#include "backends/cpu/cpu_memory.h"
+
+#include <cstdint>
+#include <new>
+
+#if defined(__unix__) || defined(__APPLE__)
+#  include <sys/mman.h>
+#endif
+
+namespace tack::cpu {
+namespace {
+
+constexpr std::align_val_t alignment{64};
+constexpr std::size_t large = std::size_t{4} << 20;
+
+#if defined(__unix__) || defined(__APPLE__)
+constexpr std::size_t huge_page = std::size_t{2} << 20;
+
+std::size_t whole_pages(std::size_t bytes) noexcept { return (bytes + huge_page - 1) / huge_page * huge_page; }
+
+void* map(std::size_t bytes) noexcept {
+  if (bytes > SIZE_MAX - 2 * huge_page) return nullptr;
+  const std::size_t size = whole_pages(bytes), room = size + huge_page;
+  void* const mapped = mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) return nullptr;
+  // Keep the aligned part, give the ends back.
+  auto* const base = static_cast<std::byte*>(mapped);
+  const std::size_t before = (huge_page - reinterpret_cast<std::uintptr_t>(base) % huge_page) % huge_page;
+  if (before != 0) munmap(base, before);
+  if (before != huge_page) munmap(base + before + size, huge_page - before);
+#  if defined(__linux__)
+  madvise(base + before, size, MADV_HUGEPAGE);  // a wish; without it the pages are small
+#  endif
+  return base + before;
+}
+#endif
+
+}  // namespace
+
+void* allocate_memory(std::size_t bytes) noexcept {
+#if defined(__unix__) || defined(__APPLE__)
+  if (bytes >= large) return map(bytes);
+#endif
+  return ::operator new(bytes == 0 ? 1 : bytes, alignment, std::nothrow);
+}
+
+void free_memory(void* pointer, std::size_t bytes) noexcept {
+#if defined(__unix__) || defined(__APPLE__)
+  if (bytes >= large) {
+    if (pointer != nullptr) munmap(pointer, whole_pages(bytes));
+    return;
+  }
+#endif
+  ::operator delete(pointer, alignment);
+}
+
+}  // namespace tack::cpu

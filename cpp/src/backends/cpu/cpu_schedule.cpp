@@ -1,0 +1,342 @@
+// backends/cpu/cpu_schedule.cpp -- the serial/parallel decision: costs of entries, costs of a fan-out, and what follows from them.
+#include "backends/cpu/cpu_schedule.h"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "backends/cpu/float_mode.h"
+#include "core/log.h"
+#include "core/runtime_impl.h"
+
+namespace tack::cpu {
+namespace {
+
+constexpr double unknown = std::numeric_limits<double>::infinity();
+
+constexpr double short_ns = 2000;  // below this, two looks at the clock would be more than a trifle, and threads can't help
+constexpr double hint_safety = 8;  // how far the compiler's estimate may be off
+constexpr int enough_samples = 4;  // after which a size class of a fixed-cost entry is known
+constexpr double probe_ns = 5000;  // an unknown entry runs this long on one thread before anything is decided
+constexpr double guessed_warm_ns = 5000, guessed_idle_ns = 150000;
+constexpr double gain_needed = 0.8;  // "meaningfully": the parallel run takes at most this part of the serial time
+constexpr double awake_ns = 20000;   // workers are awake for this long after a fan-out (the pool's spin)
+constexpr double piece_ns = 20000, smallest_piece_ns = 2000;
+constexpr int pieces_per_thread = 4;
+constexpr std::int64_t line_iterations = 64;  // pieces of cheap iterations start at multiples: no two threads store to one cache line
+constexpr double first_measure_ns = 1e7, last_measure_ns = 1e10, measure_growth = 10;  // at most 3 % of the time goes into measuring
+constexpr double useless_ratio = 0.95, retry_ratio = 0.85;
+constexpr int hold_off_launches = 64;
+
+int size_class(std::int64_t iterations) noexcept { return (63 - std::countl_zero(static_cast<std::uint64_t>(iterations))) / 6; }
+
+/// Small relative to the launch, so that threads share evenly; large enough that handing it out costs nothing to speak of.
+std::int64_t grain_for(std::int64_t n, double ns_per_iteration, int threads) noexcept {
+  const double total = static_cast<double>(n) * ns_per_iteration;
+  const double piece = std::clamp(total / (pieces_per_thread * threads), smallest_piece_ns, piece_ns);
+  const double iterations = std::clamp(piece / std::max(ns_per_iteration, 1e-6), 1.0, static_cast<double>(n));
+  auto grain = static_cast<std::int64_t>(std::min(iterations, 4e18));
+  // A few expensive iterations still go one by one to the threads there are.
+  grain = std::max<std::int64_t>(1, std::min(grain, n / threads));
+  if (grain >= line_iterations) grain -= grain % line_iterations;
+  return grain;
+}
+
+}  // namespace
+
+// --- EntryCost ---------------------------------------------------------------------------------------------------------------------
+
+EntryCost::EntryCost(double hint) noexcept : hint_(std::isfinite(hint) ? hint : -1.0) {
+  for (std::atomic<float>& ns : ns_) ns.store(-1.0f, std::memory_order_relaxed);
+}
+
+double EntryCost::predict(std::int64_t iterations) const noexcept {
+  const int wanted = size_class(iterations);
+  // The class's own measurement, else the nearest one's, the larger size first: it rather errs to the cautious side.
+  for (int distance = 0; distance < classes; ++distance) {
+    for (const int c : {wanted + distance, wanted - distance}) {
+      if (c < 0 || c >= classes) continue;
+      const float ns = ns_[static_cast<std::size_t>(c)].load(std::memory_order_relaxed);
+      if (ns >= 0) return static_cast<double>(ns) * static_cast<double>(iterations);
+    }
+  }
+  return hint_ >= 0 ? hint_ * static_cast<double>(iterations) : unknown;
+}
+
+bool EntryCost::certainly_short(std::int64_t iterations) const noexcept {
+  if (hint_ < 0) return false;
+  const auto n = static_cast<double>(iterations);
+  if (hint_ * n * hint_safety < short_ns) return true;
+  const auto c = static_cast<std::size_t>(size_class(iterations));
+  return samples_[c].load(std::memory_order_relaxed) >= enough_samples &&
+         static_cast<double>(ns_[c].load(std::memory_order_relaxed)) * n < short_ns;
+}
+
+void EntryCost::sample(std::int64_t iterations, double ns_per_iteration) noexcept {
+  const auto c = static_cast<std::size_t>(size_class(iterations));
+  const double old = static_cast<double>(ns_[c].load(std::memory_order_relaxed));
+  // The first run of all is often a cold one, and a run may be interrupted: down quickly, up slowly. Where the cost depends on values,
+  // a change is no accident.
+  const double weight = old < 0 ? 1.0 : ns_per_iteration < old || varies() ? 0.5 : 0.125;
+  const double mixed = old < 0 ? ns_per_iteration : old + (ns_per_iteration - old) * weight;
+  ns_[c].store(static_cast<float>(mixed), std::memory_order_relaxed);
+  latest_.store(static_cast<float>(mixed), std::memory_order_relaxed);
+  if (const std::uint8_t samples = samples_[c].load(std::memory_order_relaxed); samples < enough_samples) {
+    samples_[c].store(static_cast<std::uint8_t>(samples + 1), std::memory_order_relaxed);
+  }
+}
+
+void EntryCost::ran_serial(std::int64_t iterations, double ns) noexcept { sample(iterations, ns / static_cast<double>(iterations)); }
+
+void EntryCost::ran_parallel(std::int64_t iterations, double busy_ns, double wall_ns) noexcept {
+  const double serial_ns = predict(iterations);
+  // Threads slow one another down where memory is the limit, so their time is an upper bound of the serial cost: it may only lower it.
+  if (busy_ns < serial_ns) sample(iterations, busy_ns / static_cast<double>(iterations));
+  if (varies() || !(serial_ns > 0) || serial_ns == unknown) return;
+  const double old = static_cast<double>(ratio_.load(std::memory_order_relaxed));
+  double ratio = old + (std::min(wall_ns / serial_ns, 4.0) - old) / 8;
+  if (ratio > useless_ratio) {
+    hold_off_.store(hold_off_launches, std::memory_order_relaxed);
+    ratio = retry_ratio;
+  }
+  ratio_.store(static_cast<float>(ratio), std::memory_order_relaxed);
+}
+
+bool EntryCost::holding_off() noexcept {
+  if (hold_off_.load(std::memory_order_relaxed) <= 0) return false;
+  return hold_off_.fetch_sub(1, std::memory_order_relaxed) > 0;
+}
+
+// --- Schedule ----------------------------------------------------------------------------------------------------------------------
+
+/// What a piece needs to run; shared by all threads of one launch.
+struct Schedule::Launch {
+  EntryFunction function;
+  const std::uint64_t* words;
+  const TickClock& clock;
+  std::int64_t first = 0;                    // pieces are counted from here
+  std::atomic<std::uint64_t> busy_ticks{0};  // of all threads
+};
+
+Schedule::Schedule(RuntimeImpl& runtime, int threads)
+    : runtime_(runtime), pool_(threads), warm_ns_(guessed_warm_ns), idle_ns_(guessed_idle_ns), measure_after_ns_(first_measure_ns) {}
+
+Schedule::~Schedule() = default;
+
+void Schedule::run_piece(void* context, std::int64_t begin, std::int64_t end) {
+  Launch& launch = *static_cast<Launch*>(context);
+  const DefaultFloatMode mode;
+  const std::uint64_t start = launch.clock.now();
+  launch.function(launch.words, launch.first + begin, launch.first + end);
+  const std::uint64_t stop = launch.clock.now();
+  if (stop > start) launch.busy_ticks.fetch_add(stop - start, std::memory_order_relaxed);
+}
+
+void Schedule::run(EntryCost& cost, EntryFunction function, const std::uint64_t* words, std::int64_t iterations) {
+  if (cost.certainly_short(iterations)) [[likely]] {
+    const DefaultFloatMode mode;
+    function(words, 0, iterations);
+    cost.serial.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  Launch launch{.function = function, .words = words, .clock = clock_};
+  std::int64_t begin = 0;
+  double serial_ns = cost.predict(iterations);
+  if (threads() > 1 && iterations > 1) {
+    if (serial_ns == unknown) {
+      begin = probe(cost, launch, iterations);
+      serial_ns = cost.predict(iterations);
+    }
+    const double ns_per_iteration = serial_ns / static_cast<double>(iterations);
+    const double rest_ns = ns_per_iteration * static_cast<double>(iterations - begin);
+    if (iterations - begin > 1 && rest_ns >= short_ns && worth_threads(cost, rest_ns, clock_.now())) {
+      run_parallel(cost, launch, begin, iterations, ns_per_iteration);
+      return;
+    }
+  }
+  if (begin < iterations) run_timed(cost, launch, begin, iterations);
+  cost.serial.fetch_add(1, std::memory_order_relaxed);
+}
+
+/// Runs [begin, end) on this thread and learns from it.
+void Schedule::run_timed(EntryCost& cost, const Launch& launch, std::int64_t begin, std::int64_t end) {
+  const DefaultFloatMode mode;
+  const std::uint64_t start = clock_.now();
+  launch.function(launch.words, begin, end);
+  const std::uint64_t stop = clock_.now();
+  cost.ran_serial(end - begin, clock_.between(start, stop));
+  last_end_.store(stop, std::memory_order_relaxed);
+}
+
+/// Runs the first iterations of an entry nothing is known of, until their time tells what the rest will take; answers how many it ran.
+std::int64_t Schedule::probe(EntryCost& cost, const Launch& launch, std::int64_t iterations) {
+  const DefaultFloatMode mode;
+  std::int64_t done = 0;
+  // Ever larger steps: the last one, which is timed best, has most of the iterations.
+  for (std::int64_t step = 1; done < iterations; step *= 4) {
+    const std::int64_t end = std::min(done + step, iterations);
+    const std::uint64_t start = clock_.now();
+    launch.function(launch.words, done, end);
+    const double ns = clock_.between(start, clock_.now());
+    const auto length = static_cast<double>(end - done);
+    done = end;
+    if (ns < probe_ns && done < iterations) continue;
+    // Counted as a measurement of launches of this size, for want of a better one.
+    cost.ran_serial(iterations, ns / length * static_cast<double>(iterations));
+    break;
+  }
+  return done;
+}
+
+bool Schedule::idle(std::uint64_t now) const noexcept {
+  if (!host_runs_.load(std::memory_order_relaxed)) return pool_.idle();
+  return clock_.between(last_fan_out_.load(std::memory_order_relaxed), now) > awake_ns;
+}
+
+/// Whether a run over all threads takes meaningfully less time than `serial_ns`.
+bool Schedule::worth_threads(EntryCost& cost, double serial_ns, std::uint64_t now) {
+  if (pool_failed_.load(std::memory_order_relaxed)) return false;
+  const double divided = serial_ns / threads();
+  const double limit = serial_ns * gain_needed;
+  if (divided + warm_ns_.load(std::memory_order_relaxed) >= limit && measured_.load(std::memory_order_relaxed)) return false;
+
+  // Threads come into question. Once enough time is spent on such launches, the machine is measured instead of guessed.
+  const double worked = worked_ns_.load(std::memory_order_relaxed) + serial_ns;
+  worked_ns_.store(worked, std::memory_order_relaxed);
+  if (worked > measure_after_ns_.load(std::memory_order_relaxed)) calibrate();
+
+  const double warm = warm_ns_.load(std::memory_order_relaxed), idle_cost = idle_ns_.load(std::memory_order_relaxed);
+  if (divided + warm >= limit || cost.holding_off()) return false;
+  if (!idle(now)) return true;
+  // Waking the workers is dear, but serves a whole burst of launches: rent (run serially) until the rent paid equals the price, then buy.
+  const bool burst = clock_.between(last_end_.load(std::memory_order_relaxed), now) < awake_ns;
+  const double missed = (burst ? missed_ns_.load(std::memory_order_relaxed) : 0.0) + serial_ns - divided - warm;
+  const bool wake = divided + idle_cost < limit || missed > idle_cost;
+  missed_ns_.store(wake ? 0.0 : missed, std::memory_order_relaxed);
+  return wake;
+}
+
+void Schedule::run_parallel(EntryCost& cost, Launch& launch, std::int64_t begin, std::int64_t end, double ns_per_iteration) {
+  const std::int64_t n = end - begin;
+  launch.first = begin;
+  const std::uint64_t start = clock_.now();
+  const bool fanned_out = fan_out_over(n, grain_for(n, ns_per_iteration, threads()), run_piece, &launch);
+  const std::uint64_t stop = clock_.now();
+  const double busy_ns = clock_.nanoseconds(launch.busy_ticks.load(std::memory_order_relaxed));
+  if (fanned_out) {
+    cost.ran_parallel(n, busy_ns, clock_.between(start, stop));
+    cost.parallel.fetch_add(1, std::memory_order_relaxed);
+    last_fan_out_.store(stop, std::memory_order_relaxed);
+  } else {
+    cost.ran_serial(n, busy_ns);
+    cost.serial.fetch_add(1, std::memory_order_relaxed);
+  }
+  last_end_.store(stop, std::memory_order_relaxed);
+}
+
+/// Hands [0, n) to the host's parallel_for, or to the pool, or runs it here; answers whether other threads were called.
+bool Schedule::fan_out_over(std::int64_t n, std::int64_t grain, ParallelBody body, void* context) {
+  if (const ParallelFor host = runtime_.parallel_for()) {
+    if (!host_runs_.exchange(true)) forget_costs();
+    host(n, grain, threads(), body, context);
+    return true;
+  }
+  if (host_runs_.exchange(false)) forget_costs();
+  if (runtime_.config.cpu_pool == "python" && !missing_host_said_.exchange(true)) {
+    runtime_.log.write(
+        LogLevel::warning,
+        "TACK_CPU_POOL is 'python', but nobody has installed such a pool (Runtime::set_parallel_for): CPU kernels run on tack's "
+        "own threads. Set TACK_CPU_POOL=native to say so.");
+  }
+  try {
+    return pool_.run(n, grain, body, context);
+  } catch (const Error& error) {
+    // Thrown before anything ran.
+    if (!pool_failed_.exchange(true)) {
+      runtime_.log.write(LogLevel::warning, std::string(error.what()) + " Until then CPU kernels run on the calling thread.");
+    }
+  }
+  body(context, 0, n);
+  return false;
+}
+
+// --- The cost of a fan-out -----------------------------------------------------------------------------------------------------------
+
+/// Another scheduler has other costs.
+void Schedule::forget_costs() noexcept {
+  warm_ns_.store(guessed_warm_ns, std::memory_order_relaxed);
+  idle_ns_.store(guessed_idle_ns, std::memory_order_relaxed);
+  measure_after_ns_.store(first_measure_ns, std::memory_order_relaxed);
+  measured_.store(false, std::memory_order_relaxed);
+}
+
+FanOutCost Schedule::fan_out() {
+  if (threads() > 1 && !measured_.load(std::memory_order_acquire)) calibrate();
+  if (!measured_.load(std::memory_order_acquire)) return {};
+  return {warm_ns_.load(std::memory_order_relaxed), idle_ns_.load(std::memory_order_relaxed)};
+}
+
+/// Fans out `ns_each` of work for every thread; answers how much longer that took than `ns_each`: negative when nobody was called.
+double Schedule::fan_out_sample(double ns_each) {
+  constexpr int pieces = 8;  // for every thread
+  struct Work {
+    const TickClock& clock;
+    double piece_ns;
+  } work{clock_, ns_each / pieces};
+  const auto body = [](void* context, std::int64_t begin, std::int64_t end) {
+    const Work& w = *static_cast<const Work*>(context);
+    const std::uint64_t start = w.clock.now();
+    while (w.clock.between(start, w.clock.now()) < w.piece_ns * static_cast<double>(end - begin)) {
+    }
+  };
+  const std::uint64_t start = clock_.now();
+  const bool fanned_out = fan_out_over(std::int64_t{pieces} * threads(), 1, body, &work);
+  const std::uint64_t stop = clock_.now();
+  last_fan_out_.store(stop, std::memory_order_relaxed);
+  return fanned_out ? std::max(0.0, clock_.between(start, stop) - ns_each) : -1.0;
+}
+
+/// Measures the fan-out cost, warm and after idleness, as the least of a few samples: the machine's, not its other programs'.
+void Schedule::calibrate() {
+  // A thread that finds another one measuring goes on with what is known. No lock is waited for, so a fork can't leave one locked for ever.
+  const std::unique_lock lock(measuring_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  worked_ns_.store(0, std::memory_order_relaxed);
+  const bool again = measured_.load(std::memory_order_relaxed);
+  measure_after_ns_.store(std::min(measure_after_ns_.load(std::memory_order_relaxed) * measure_growth, last_measure_ns),
+                          std::memory_order_relaxed);
+
+  constexpr double short_work = 20000;
+  // After idleness a worker may need this long to get a core of its own; with less work the submitter does it all and the delay stays
+  // hidden.
+  constexpr double long_work = 300000;
+  constexpr int samples = 3;
+  double warm = unknown, idle_cost = unknown;
+  for (int i = 0; i < samples; ++i) {
+    // Longer than the workers spin, and the machine's idleness is a real one.
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+    for (int k = 0; k < 20 && !idle(clock_.now()); ++k) std::this_thread::sleep_for(std::chrono::microseconds(50));
+    const double from_idle = fan_out_sample(long_work);
+    if (from_idle < 0) break;                                        // somebody else uses the pool, or it can't start
+    if (again || i > 0) idle_cost = std::min(idle_cost, from_idle);  // the very first also starts the threads
+    for (int k = 0; k < 3; ++k) {
+      if (const double sample = fan_out_sample(short_work); sample >= 0) warm = std::min(warm, sample);
+    }
+  }
+  if (warm == unknown || idle_cost == unknown) return;
+  warm_ns_.store(warm, std::memory_order_relaxed);
+  idle_ns_.store(std::max(idle_cost, warm), std::memory_order_relaxed);
+  measured_.store(true, std::memory_order_release);
+  if (runtime_.log.enabled(LogLevel::debug)) {
+    runtime_.log.write(LogLevel::debug, "A fan-out over " + std::to_string(threads()) + " CPU threads costs " +
+                                            std::to_string(warm / 1000) + " us, after idleness " + std::to_string(idle_cost / 1000) +
+                                            " us.");
+  }
+}
+
+}  // namespace tack::cpu
