@@ -135,8 +135,7 @@ struct Argument {
   explicit Argument(double v) : f(v) {}
 };
 
-/// A returned scalar, as the bits of KernelSource::result_type: signed integers extended to `i`, others and bools to `u`, an f64 in `f`, an
-/// f32 in the low 32 bits of `u`.
+/// A returned scalar of KernelSource::result_type: signed integers in `i`, unsigned ones and bools (0 or 1) in `u`, floats in `f`.
 struct Result {
   DType type{};
   bool present = false;

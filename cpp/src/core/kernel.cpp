@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -64,6 +65,21 @@ class Scratch {
 
 std::string parameter_text(const std::string& kernel, const std::string& parameter) {
   return text("Kernel '", kernel, "': parameter '", parameter, "' ");
+}
+
+/// A scratch cell's bits as a result.
+Result result_of(DType type, std::uint64_t bits) noexcept {
+  Result result;
+  result.type = type;
+  result.present = true;
+  result.u = bits;
+  if (type == f32) result.f = static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
+  if (type.code == TypeCode::bool_) result.u = bits != 0 ? 1 : 0;
+  if (type.code == TypeCode::int_) {
+    const int unused = 64 - type.bits;
+    result.i = static_cast<std::int64_t>(bits << unused) >> unused;
+  }
+  return result;
 }
 
 constexpr std::array<std::string_view, 3> layout_names{"contiguous", "contiguous in its last dimension", "of any layout"};
@@ -201,13 +217,10 @@ Result Kernel::launch(std::span<const Argument> arguments) const {
     call.launch(step, sequences, ranges, scratch.pointer());
   });
   if (source_.result_offset >= 0) {
-    result.type = source_.result_type;
-    result.present = true;
-    scratch.read(&result.u, source_.result_offset, result.type.size());
-    if (result.type.code == TypeCode::int_) {
-      const int unused = 64 - result.type.bits;
-      result.i = static_cast<std::int64_t>(result.u << unused) >> unused;
-    }
+    std::uint64_t bits = 0;
+    static_assert(std::endian::native == std::endian::little, "scratch cells narrower than 64 bits are read into the low bits");
+    scratch.read(&bits, source_.result_offset, source_.result_type.size());
+    result = result_of(source_.result_type, bits);
   }
   call.finish_shared();
   return result;
