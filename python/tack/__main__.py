@@ -27,13 +27,14 @@ def _devices(_: argparse.Namespace) -> int:
             found = [tack.device(kind if number == 0 else f"{kind}:{number}") for number in range(max(1, count))]
         except RuntimeError as error:
             print(f"{title_of(kind)}: not available")
-            print("\n".join(f"  {line.strip()}" for line in str(error).splitlines()))
+            print("\n".join(f"  {line}" for line in str(error).splitlines()))
             continue
         for device in found:
             default = " (default)" if device == tack.get_default_device() else ""
             print(f"{title_of(kind)}: {device}{default}")
             print(f"  {device.device_name}, compiled for {device.arch}")
-            about = [f"{device.threads} thread{'s' if device.threads != 1 else ''}, {device.vector_bits}-bit vectors"] if kind == "cpu" else []
+            threads = f"{device.threads} thread{'s' if device.threads != 1 else ''}"
+            about = [threads, f"{device.vector_bits}-bit vectors"] if kind == "cpu" else []
             about.append("f64" if device.supports_f64 else "no f64")
             about.append("workgroups" if device.supports_workgroups else "no workgroups")
             print(f"  {', '.join(about)}")
@@ -73,8 +74,8 @@ def main(arguments: list[str] | None = None) -> int:
     demo = commands.add_parser("demo", help="run kernels over a photograph, check them against NumPy, write a PNG, print what each took")
     demo.add_argument("--output", type=Path, default=Path("tack-demo.png"), metavar="FILE", help="the PNG to write (default: %(default)s)")
     demo.add_argument("--size", type=int, default=1200, metavar="N", help="pixels of the longer side (default: %(default)s)")
-    demo.add_argument("--image", type=Path, metavar="FILE", help="another picture than the one that comes with the extra 'demo'")
-    demo.add_argument("--repeats", type=int, default=7, metavar="N", help="calls after the first one; the best counts (default: %(default)s)")
+    demo.add_argument("--image", type=Path, metavar="FILE", help="another picture than the one of the extra 'demo'")
+    demo.add_argument("--repeats", type=int, default=7, metavar="N", help="calls after the first, whose best counts (default: %(default)s)")
     demo.set_defaults(run=_demo)
     commands.add_parser("devices", help="list the devices, and what is missing for the others").set_defaults(run=_devices)
     commands.add_parser("config", help="list every setting with its value").set_defaults(run=_config)

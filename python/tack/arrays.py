@@ -110,6 +110,9 @@ class Array(_runtime.Array):
     """
 
     __slots__ = ()
+    if TYPE_CHECKING:
+
+        def __buffer__(self, flags: int, /) -> memoryview: ...
 
     @property
     def dtype(self) -> DType:
@@ -164,7 +167,7 @@ class Array(_runtime.Array):
         target = as_dtype(dtype)
         if target == self.dtype:
             return self.copy()
-        from .runtime.host_scalar import cast_array
+        from .runtime.host_types import cast_array
 
         out = Array(self.device, target.name, self.shape)
         out.write_from(cast_array(self._host(), target))

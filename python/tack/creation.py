@@ -146,7 +146,7 @@ def _as_numpy(values: Any, kind: DType | None) -> NDArray[Any]:
                 raise OverflowError(
                     f"tack.array(): Python ints become tack.i32, which does not hold {high if high > i32.max else low}: give dtype=tack.i64"
                 )
-            return found.astype(numpy.int32)
+            return numpy.asarray(found.astype(numpy.int32))
         if found.dtype.kind == "b":
             return found.view(numpy.uint8)
         return found.astype(numpy.float32)  # an empty list
@@ -160,7 +160,7 @@ def _as_numpy(values: Any, kind: DType | None) -> NDArray[Any]:
             raise TypeError(f"tack.array(): floats do not go into an array of {kind}: convert them to int first")
         if found.size and (int(found.min()) < kind.min or int(found.max()) > kind.max):
             raise OverflowError(f"tack.array(): the values {found.min()} to {found.max()} do not fit {kind}, which holds {kind.min} to {kind.max}")
-    from .runtime.host_scalar import cast_array
+    from .runtime.host_types import cast_array
 
     return cast_array(found.astype(found.dtype.newbyteorder("="), copy=False), kind)
 
@@ -193,10 +193,10 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, devic
     whole = all(isinstance(bound, int) for bound in bounds)
     kind = (i32 if whole else f32) if dtype is None else as_dtype(dtype)
     if whole:
-        numbers = range(*bounds)
+        numbers = range(*map(int, bounds))
         if kind.is_int and numbers and not (kind.min <= min(numbers[0], numbers[-1]) and max(numbers[0], numbers[-1]) <= kind.max):
             raise OverflowError(f"tack.arange(): {numbers[0]} to {numbers[-1]} do not fit {kind}: give a wider dtype=, e.g. tack.i64")
-        values = numpy.arange(*bounds, dtype=numpy.uint64 if kind.name == "u64" else numpy.int64)
+        values: NDArray[Any] = numpy.arange(*bounds, dtype=numpy.uint64 if kind.name == "u64" else numpy.int64)
     else:
         values = numpy.arange(*bounds, dtype=numpy.float64)
     return array(values, kind, device)
@@ -264,7 +264,7 @@ def copyto(destination: Any, source: Any, casting: Any = "same_kind") -> None:
         return
     values = source._host() if isinstance(source, Array) else numpy.asarray(source)
     if as_dtype(values.dtype) != kind or not values.dtype.isnative:
-        from .runtime.host_scalar import cast_array
+        from .runtime.host_types import cast_array
 
         values = cast_array(values.astype(values.dtype.newbyteorder("="), copy=False), kind)
     try:

@@ -7,6 +7,7 @@ from .source_text import SourceText, find_source
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import FunctionType
     from typing import Any
 
@@ -36,10 +37,10 @@ class Func:
         return self.source.qualname  # by reference: pickle looks the name up in __module__
 
 
-def func(function: FunctionType) -> Func:
+def func(function: Callable[..., Any]) -> Func:
     """Decorator: makes a function callable in kernels. It may return several results and be generic in its argument types."""
     check_decorated("@tack.func", function)
-    return Func(function)
+    return Func(function)  # type: ignore[arg-type]  # checked just now
 
 
 def describe(target: Any, function: FunctionType) -> None:

@@ -19,16 +19,10 @@ class IntrinsicFunction:
     workgroup functions have no meaning outside a kernel and raise RuntimeError there.
     """
 
-    __slots__ = ("__doc__", "__name__", "signature")
-
     def __init__(self, name: str, signature: str, doc: str) -> None:
-        self.__name__ = name
+        self.__name__ = self.__qualname__ = name
         self.signature = signature
         self.__doc__ = f"{name}({signature})\n\n{doc}"
-
-    @property
-    def __qualname__(self) -> str:
-        return self.__name__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         from .runtime.host_math import call  # numpy is imported only where the host computes

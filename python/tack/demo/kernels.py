@@ -1,5 +1,6 @@
 """The demo's kernels. Pictures are (height, width, 3) arrays; f32 ones hold 0 to 1."""
 
+# mypy: disallow-untyped-defs=False, disallow-untyped-calls=False
 from __future__ import annotations
 
 import tack

@@ -34,7 +34,8 @@ def blur(a: F32, weights: tuple[float, ...], axis: int) -> F32:
 
 
 def sharpen(a: F32, blurred: F32, amount: float) -> F32:
-    return np.clip(a + np.float32(amount) * (a - blurred), 0, 1)
+    sharper: F32 = np.clip(a + np.float32(amount) * (a - blurred), 0, 1)
+    return sharper
 
 
 def tone(a: F32, exposure: float, gamma: float) -> F32:
@@ -67,4 +68,5 @@ def glow(picture: F32, steps: NDArray[np.int32], limit: int, strength: float) ->
     shade = np.where(inside, np.float32(1), np.float32(0.35) + np.float32(0.65) * t)
     tint = np.array([1.0, 0.55, 0.15], np.float32)
     lit = 1 - (1 - shade[..., None] * picture) * (1 - np.clip(tint * light[..., None], 0, 1))
-    return (np.clip(lit, 0, 1) * np.float32(255) + np.float32(0.5)).astype(np.uint8)
+    out: NDArray[np.uint8] = (np.clip(lit, 0, 1) * np.float32(255) + np.float32(0.5)).astype(np.uint8)
+    return out

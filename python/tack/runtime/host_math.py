@@ -13,7 +13,8 @@ import numpy as np
 
 from ..intrinsics import ATOMICS, INTRINSICS, WORKGROUP
 from ..types import DType, f64, i64
-from .host_scalar import NUMPY_TYPES, cast, dtype_of
+from .host_scalar import cast
+from .host_types import NUMPY_TYPES, dtype_of
 
 __all__ = ["call"]
 
