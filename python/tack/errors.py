@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["CompileError", "CompileNameError", "CompileNotImplementedError", "CompileTypeError", "UnsupportedError"]
+__all__ = ["CompileError", "CompileNameError", "CompileNotImplementedError", "CompileTypeError", "CompileValueError", "UnsupportedError"]
 
 
 class CompileError(Exception):
@@ -26,6 +26,10 @@ class CompileTypeError(CompileError, TypeError):
 
 class CompileNameError(CompileError, NameError):
     """An unknown name, or one that may be unbound."""
+
+
+class CompileValueError(CompileError, ValueError):
+    """A read-only array that the kernel writes, a layout that it cannot use."""
 
 
 class CompileNotImplementedError(CompileError, NotImplementedError):
