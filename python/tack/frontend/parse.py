@@ -1,0 +1,470 @@
+"""Text of a kernel or device function to HIR, once per text: no types, no captured values."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ..errors import CompileError, CompileNotImplementedError
+from .diagnostics import error
+from .flatten import BINARY, Flattener
+from .hir import (
+    RESULT,
+    BreakNode,
+    ContinueNode,
+    ForNode,
+    Function,
+    IfNode,
+    Item,
+    Op,
+    Parameter,
+    Path,
+    ReturnNode,
+    WhileNode,
+)
+from .liveness import mark_live
+from .meaning import FunctionSource
+from .recursion import deep_recursion
+
+__all__ = ["captured_names", "parse"]
+
+_ONLY_AST: Final = 0x400  # ast.PyCF_ONLY_AST
+_DOTTED: Final = re.compile(r"[^\W\d]\w*(\s*\.\s*[^\W\d]\w*)*\Z")
+_CACHE_SIZE: Final = 1024
+_parsed: OrderedDict[FunctionSource, Function] = OrderedDict()  # texts are immutable: an entry never goes stale
+
+
+def captured_names(fn: Function) -> tuple[str, ...]:
+    """The names that the text takes from outside, with the attributes asked of them ("G", "math.sqrt", "cfg.RATE"), sorted.
+
+    Names in annotations count, defaults of parameters don't. Purely syntactic: a name in a branch that is never taken counts too.
+    """
+    return tuple(".".join(path) for path in fn.captured)
+
+
+def parse(source: FunctionSource, *, kernel: str = "") -> Function:
+    """The HIR of a function's text; the same object for the same source.
+
+    ``kernel`` is the name that messages begin with; a device function's own by default.
+    Raises CompileNotImplementedError for a construct outside the language, CompileError where there is no function in the text.
+    """
+    known = _parsed.get(source)
+    if known is not None:
+        return known
+    with deep_recursion():
+        function = _Parser(source, kernel or source.name).parse()
+    _parsed[source] = function
+    while len(_parsed) > _CACHE_SIZE:
+        _parsed.popitem(last=False)
+    return function
+
+
+def _definition(source: FunctionSource, kernel: str) -> tuple[Any, int]:
+    """The AST of the function, and what to add to its line numbers."""
+    text = source.text
+    indented = text[:1] in (" ", "\t")
+    # An indented text becomes the body of an if, so that columns stay as they are.
+    wrapped, offset = ("if 1:\n" + text, source.line - 2) if indented else (text, source.line - 1)
+    is_lambda = source.name == "<lambda>"
+    try:
+        tree = compile(wrapped, source.file, "exec", _ONLY_AST, dont_inherit=True)
+    except SyntaxError as failure:
+        if is_lambda:
+            return _cut_lambda(source, kernel)
+        raise error(CompileError, f"its source cannot be parsed ({failure.msg}).", kernel=kernel, hint="Has the file changed since it was imported?") from None
+    if is_lambda:
+        found = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
+        if len(found) == 1:
+            return found[0], offset
+        raise _lambda_error(kernel, len(found))
+    body: list[Any] = tree.body[0].body if indented else tree.body  # type: ignore[attr-defined]
+    for node in body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == source.name:
+            return node, offset
+    raise error(CompileError, f"its source text holds no 'def {source.name}'.", kernel=kernel, hint="Put the function in a .py file or a notebook cell.")
+
+
+def _lambda_error(kernel: str, count: int) -> CompileError:
+    return error(
+        CompileError,
+        f"{count} lambdas stand on the line of this one, so that its text cannot be told from the others.",
+        kernel=kernel,
+        hint="Give it a line of its own: f = tack.func(lambda x: ...).",
+    )
+
+
+def _cut_lambda(source: FunctionSource, kernel: str) -> tuple[Any, int]:
+    """A lambda on a line that is no statement by itself, as in an argument list: the longest text from 'lambda' that is an expression."""
+    text = source.text
+    if text.count("lambda") != 1:
+        raise _lambda_error(kernel, text.count("lambda"))
+    start = text.index("lambda")
+    line = text.count("\n", 0, start)
+    column = start - (text.rfind("\n", 0, start) + 1)
+    for end in range(len(text), start, -1):
+        if text[end - 1].isspace():
+            continue
+        try:  # the white space and the parenthesis keep columns and allow line breaks
+            tree = compile(" " * max(0, column - 1) + "(" * min(1, column) + text[start:end] + "\n" + ")" * min(1, column), source.file, "eval", _ONLY_AST)
+        except SyntaxError:
+            continue
+        body = tree.body  # type: ignore[attr-defined]
+        if isinstance(body, ast.Lambda):
+            return body, source.line - 1 + line
+    raise _lambda_error(kernel, 1)
+
+
+class _Parser(Flattener):
+    def __init__(self, source: FunctionSource, kernel: str) -> None:
+        node, offset = _definition(source, kernel)
+        super().__init__(source, kernel, offset)
+        self.node = node
+        self.early = False
+        self.valued = False
+
+    def parse(self) -> Function:
+        node = self.node
+        if isinstance(node, ast.AsyncFunctionDef):
+            self.refuse_construct(node)
+        params = self.parameters(node.args)
+        body: list[Item] = []
+        self.block = body
+        self.bound = 0
+        if isinstance(node, ast.Lambda):
+            self.valued = True
+            self.bind(RESULT, self.expression(node.body), self.loc(node.body))
+            loc = self.loc(node)
+        else:
+            statements = node.body
+            if statements and isinstance(statements[0], ast.Expr) and isinstance(statements[0].value, ast.Constant):
+                statements = statements[1:]  # a docstring, or a number that does nothing
+            self.statements(statements, True)
+            loc = self.loc(node)
+        mark_live(body, self.bits)
+        bits = self.bits
+        return Function(
+            source=self.source,
+            name=self.source.name,
+            loc=loc,
+            params=params,
+            body=body,
+            registers=self.registers,
+            names=tuple(bits),
+            bits=bits,
+            captured=tuple(sorted(p for p in self.paths if p[0] not in bits)),
+            early_returns=self.early,
+            returns_value=self.valued,
+        )
+
+    # -- the signature
+
+    def parameters(self, args: ast.arguments) -> list[Parameter]:
+        if args.vararg is not None or args.kwarg is not None:
+            star = args.vararg or args.kwarg
+            self.refuse(star, "* and ** parameters are not part of the kernel language.", "Name every parameter.")
+        positional = [*args.posonlyargs, *args.args]
+        params = [Parameter(a.arg, self.loc(a), self.annotation(a.annotation)) for a in positional]
+        for param in params[: len(args.posonlyargs)]:
+            param.positional_only = True
+        for param, default in zip(reversed(params), reversed(args.defaults), strict=False):
+            self.default(param, default)
+        for arg, value in zip(args.kwonlyargs, args.kw_defaults, strict=True):
+            param = Parameter(arg.arg, self.loc(arg), self.annotation(arg.annotation), keyword_only=True)
+            if value is not None:
+                self.default(param, value)
+            params.append(param)
+        for param in params:
+            self.bit(param.name)
+        return params
+
+    def default(self, param: Parameter, value: ast.expr) -> None:
+        """A default is part of the function's text only where it is a literal; any other value was computed when the def ran."""
+        literal: Any = value
+        if isinstance(literal, ast.UnaryOp) and isinstance(literal.op, (ast.USub, ast.UAdd)):
+            literal = literal.operand
+        param.default = self.block = []
+        if isinstance(literal, ast.Constant) and isinstance(literal.value, (bool, int, float, type(None))):
+            param.default_value = self.expression(value)
+
+    def annotation(self, node: ast.expr | None) -> Path | None:
+        """The dotted name of an annotation, quoted or not; None where it is anything else. Annotations are never evaluated."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            text = node.value.strip()
+            path = tuple(part.strip() for part in text.split(".")) if _DOTTED.match(text) else None
+        else:
+            names: list[str] = []
+            inner = node
+            while isinstance(inner, ast.Attribute):
+                names.append(inner.attr)
+                inner = inner.value
+            path = (inner.id, *reversed(names)) if isinstance(inner, ast.Name) else None
+        if path is not None:
+            self.paths.add(path)
+        return path
+
+    # -- statements
+
+    def statements(self, body: Sequence[ast.stmt], tail: bool) -> None:
+        """``tail``: after these statements the function ends. An if that returns takes what follows it into its other arm."""
+        for position, node in enumerate(body):
+            if tail:
+                rest = body[position + 1 :]
+                if isinstance(node, ast.Return):
+                    self.tail_return(node)
+                    self.unreachable(rest)
+                    return
+                if isinstance(node, ast.If) and (not rest or _returns(node)):
+                    if not rest or _always_returns(node.body):
+                        self.if_statement(node, node.body, [*node.orelse, *rest], True)
+                        return
+                    if _always_returns(node.orelse):
+                        self.if_statement(node, [*node.body, *rest], node.orelse, True)
+                        return
+            visit = _STATEMENTS.get(node.__class__)
+            if visit is None:
+                self.refuse_construct(node)
+            visit(self, node)
+            if isinstance(node, (ast.Break, ast.Continue, ast.Return)):
+                self.unreachable(body[position + 1 :])
+                return
+
+    def unreachable(self, body: Sequence[ast.stmt]) -> None:
+        """Statements that are never reached are parsed for what they refuse and capture, and dropped."""
+        kept, self.block = self.block, []
+        bound = self.bound
+        self.statements(body, False)
+        self.block, self.bound = kept, bound
+
+    def tail_return(self, node: ast.Return) -> None:
+        if node.value is None:
+            value = self.op("const", (), None, self.loc(node))
+        else:
+            value = self.expression(node.value)
+            self.valued = True
+        self.bind(RESULT, value, self.loc(node))
+
+    def return_statement(self, node: ast.Return) -> None:
+        self.early = True
+        value = -1
+        if node.value is not None:
+            self.valued = True
+            value = self.expression(node.value)
+        self.block.append(ReturnNode(value, self.loc(node)))
+
+    def expression_statement(self, node: ast.Expr) -> None:
+        if isinstance(node.value, ast.Constant):
+            return
+        value = self.expression(node.value)
+        self.effect("expression", (value,), None, self.loc(node))
+
+    def pass_statement(self, node: ast.Pass) -> None:
+        pass
+
+    def assert_statement(self, node: ast.Assert) -> None:
+        message = None
+        if node.msg is not None:
+            if not (isinstance(node.msg, ast.Constant) and isinstance(node.msg.value, str)):
+                self.refuse(node.msg, "the message of an assert must be a string literal.", "Write assert condition, 'text'.")
+            message = node.msg.value
+        # In an arm of its own: outside debug mode it is typed and dropped.
+        cond = self.test(node.test)
+        self.effect("assert", (cond,), message, self.loc(node))
+
+    def assign(self, node: ast.Assign) -> None:
+        value = node.value
+        update: Path | None = None
+        if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name) and isinstance(value, ast.Call):
+            update = self.mark_update(node.targets[0].id, value)
+        register = self.expression(value)
+        if update is not None:
+            name = node.targets[0].id  # type: ignore[attr-defined]
+            self.bound |= self.bit(name)
+            self.effect("augbind", (register,), (name, update), self.loc(node))
+            return
+        for target in node.targets:
+            self.assign_to(target, register, node)
+
+    def mark_update(self, name: str, call: ast.Call) -> Path | None:
+        """``s = f(s, e)`` with a plain f: the read of s is marked, and f's path answered, so that min and max reductions can be told."""
+        path = self.annotation_path(call.func)
+        if path is None or call.keywords or path[0] == name:
+            return None
+        own = [arg for arg in call.args if isinstance(arg, ast.Name) and arg.id == name]
+        if len(own) != 1 or len(call.args) < 2:
+            return None
+        own[0].update = True  # type: ignore[attr-defined]
+        return path
+
+    @staticmethod
+    def annotation_path(node: ast.expr) -> Path | None:
+        names: list[str] = []
+        while isinstance(node, ast.Attribute):
+            names.append(node.attr)
+            node = node.value
+        return (node.id, *reversed(names)) if isinstance(node, ast.Name) else None
+
+    def assign_to(self, target: ast.expr, value: int, statement: ast.stmt) -> None:
+        if isinstance(target, ast.Name):
+            self.bind(target.id, value, self.loc(statement))
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            for item in target.elts:
+                if isinstance(item, ast.Starred):
+                    self.refuse_construct(item)
+            first = self.registers
+            self.registers += len(target.elts)
+            self.block.append(Op("unpack", first, (value,), len(target.elts), self.loc(target)))
+            for position, item in enumerate(target.elts):
+                self.assign_to(item, first + position, statement)
+        elif isinstance(target, ast.Subscript):
+            base, *indices = self.place(target)
+            self.effect("store", (base, value, *indices), isinstance(target.slice, ast.Tuple), self.loc(statement))
+        elif isinstance(target, ast.Attribute):
+            self.refuse(target, "assignment to an attribute is not part of the kernel language.", "Store into an array: a[i] = value.")
+        else:
+            self.refuse_construct(target)
+
+    def place(self, target: ast.Subscript) -> tuple[int, ...]:
+        """The registers of the base and the indices of a subscript that is stored to."""
+        registers = [self.expression(target.value)]
+        items = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+        registers += [self.expression(item) for item in items]
+        return tuple(registers)
+
+    def aug_assign(self, node: ast.AugAssign) -> None:
+        loc = self.loc(node)
+        target = node.target
+        operation = BINARY[type(node.op)]
+        if isinstance(target, ast.Name):
+            name = target.id
+            self.paths.add((name,))
+            old = self.op("augread", (), (name,), self.loc(target))
+            value = self.op("binary", (old, self.expression(node.value)), operation, loc)
+            self.bound |= self.bit(name)
+            self.effect("augbind", (value,), (name, operation), loc)
+        elif isinstance(target, ast.Subscript):
+            base, *indices = self.place(target)
+            written_as_tuple = isinstance(target.slice, ast.Tuple)
+            old = self.op("index", (base, *indices), written_as_tuple, self.loc(target))
+            value = self.op("binary", (old, self.expression(node.value)), operation, loc)
+            self.effect("store", (base, value, *indices), written_as_tuple, loc)
+        else:
+            self.refuse(target, "assignment to an attribute is not part of the kernel language.", "Store into an array: a[i] = value.")
+
+    def ann_assign(self, node: ast.AnnAssign) -> None:
+        path = self.annotation(node.annotation)
+        if node.value is None:
+            if isinstance(node.target, ast.Name):
+                self.bit(node.target.id)  # a declaration alone makes the name local, and binds nothing
+            return
+        value = self.expression(node.value)
+        if path is not None and isinstance(node.target, ast.Name):
+            value = self.op("convert", (value,), path, self.loc(node))
+        self.assign_to(node.target, value, node)
+
+    def plain_if(self, node: ast.If) -> None:
+        self.if_statement(node, node.body, node.orelse, False)
+
+    def if_statement(self, node: ast.If, then: Sequence[ast.stmt], orelse: Sequence[ast.stmt], tail: bool) -> None:
+        test: Any = node.test
+        state = self.open_if(self.test(test), "if", self.loc(test))
+        item: IfNode = state[0]
+        item.returns = tail and _returns(node)
+        self.statements(then, tail)
+        item.bound = self.bound
+        self.block, self.bound = item.orelse, 0
+        self.statements(orelse, tail)
+        self.close_if(state)
+
+    def for_statement(self, node: ast.For) -> None:
+        iterable = self.expression(node.iter)
+        item = self.registers
+        self.registers += 1
+        loop = ForNode(iterable, item, [], [], self.loc(node.iter), bool(node.orelse), tuple(_target_names(node.target)))
+        block, bound = self.block, self.bound
+        block.append(loop)
+        self.block, self.bound = loop.body, 0
+        for name in ast.walk(node.target):
+            if isinstance(name, (ast.Subscript, ast.Attribute, ast.Starred)):
+                self.refuse(name, "a loop variable must be a name or a tuple of names.", "Assign in the body: for k in ...: a[i] = k.")
+        self.assign_to(node.target, item, _at(node.target))
+        self.statements(node.body, False)
+        loop.bound = self.bound
+        self.block, self.bound = loop.orelse, 0
+        self.statements(node.orelse, False)
+        loop.bound_else = self.bound
+        self.block, self.bound = block, bound | loop.bound | loop.bound_else
+
+    def while_statement(self, node: ast.While) -> None:
+        loop = WhileNode([], -1, [], [], self.loc(node.test), bool(node.orelse))
+        block, bound = self.block, self.bound
+        block.append(loop)
+        self.block, self.bound = loop.test, 0
+        loop.cond = self.test(node.test)
+        loop.bound_test, self.bound = self.bound, 0
+        self.block = loop.body
+        self.statements(node.body, False)
+        loop.bound = self.bound | loop.bound_test
+        self.block, self.bound = loop.orelse, 0
+        self.statements(node.orelse, False)
+        loop.bound_else = self.bound
+        self.block, self.bound = block, bound | loop.bound | loop.bound_else
+
+    def break_statement(self, node: ast.Break) -> None:
+        self.block.append(BreakNode(self.loc(node)))
+
+    def continue_statement(self, node: ast.Continue) -> None:
+        self.block.append(ContinueNode(self.loc(node)))
+
+
+def _at(node: Any) -> Any:
+    """A node that only lends its place."""
+    return node
+
+
+def _target_names(node: ast.expr) -> list[str]:
+    return [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]
+
+
+def _returns(node: ast.stmt) -> bool:
+    """Whether a return is somewhere in the statement."""
+    work: list[ast.stmt] = [node]
+    while work:
+        item = work.pop()
+        if isinstance(item, ast.Return):
+            return True
+        if isinstance(item, (ast.If, ast.For, ast.While)):
+            work += item.body
+            work += item.orelse
+    return False
+
+
+def _always_returns(body: Sequence[ast.stmt]) -> bool:
+    """Whether the statements end with a return on every path (loops are not looked into)."""
+    work: list[Sequence[ast.stmt]] = [body]
+    while work:
+        statements = work.pop()
+        last = statements[-1] if statements else None
+        if isinstance(last, ast.If):
+            work += [last.body, last.orelse]
+        elif not isinstance(last, ast.Return):
+            return False
+    return True
+
+
+_STATEMENTS: Final[dict[type[ast.AST], Any]] = {
+    ast.Assign: _Parser.assign,
+    ast.AugAssign: _Parser.aug_assign,
+    ast.AnnAssign: _Parser.ann_assign,
+    ast.Expr: _Parser.expression_statement,
+    ast.If: _Parser.plain_if,
+    ast.For: _Parser.for_statement,
+    ast.While: _Parser.while_statement,
+    ast.Break: _Parser.break_statement,
+    ast.Continue: _Parser.continue_statement,
+    ast.Return: _Parser.return_statement,
+    ast.Pass: _Parser.pass_statement,
+    ast.Assert: _Parser.assert_statement,
+}
