@@ -139,7 +139,10 @@ Taken Arguments::take_other(std::size_t i, PyObject* object) {
   }
   if (const NumpyTypes& numpy = numpy_types(); numpy.ndarray != nullptr) {
     if (type == numpy.ndarray || PyType_IsSubtype(type, numpy.ndarray) != 0) return take_numpy_array(i, object) ? Taken::yes : Taken::no;
-    if (const auto dtype = numpy_scalar_dtype(type)) return take_numpy_scalar(i, object, *dtype) ? Taken::yes : Taken::no;
+    if (const auto dtype = numpy_scalar_dtype(type)) {
+      take_numpy_scalar(i, object, *dtype);
+      return Taken::yes;
+    }
   }
   // Subclasses of Python's numbers (enum.IntEnum) are their values. np.float64 is one too, but was found above.
   if (PyLong_Check(object)) return take_int(i, object);
@@ -150,10 +153,12 @@ Taken Arguments::take_other(std::size_t i, PyObject* object) {
   return Taken::no;
 }
 
-bool Arguments::take_numpy_scalar(std::size_t i, PyObject* object, DType type) {
+void Arguments::take_numpy_scalar(std::size_t i, PyObject* object, DType type) {
   Argument value;
+  KeyWord word = key_word(ArgumentSpec::Kind::strong, detail_of(type));
   if (type.code == TypeCode::bool_) {
     value.i = PyObject_IsTrue(object);
+    word = key_word(ArgumentSpec::Kind::boolean);  // bools are weak, NumPy's too
   } else if (type.is_float()) {
     value.f = PyFloat_AsDouble(object);
   } else {
@@ -163,8 +168,7 @@ bool Arguments::take_numpy_scalar(std::size_t i, PyObject* object, DType type) {
         type.code == TypeCode::uint ? PyLong_AsUnsignedLongLong(index.ptr()) : static_cast<std::uint64_t>(PyLong_AsLongLong(index.ptr()));
   }
   if (PyErr_Occurred() != nullptr) throw nb::python_error();
-  scalar(i, key_word(ArgumentSpec::Kind::strong, detail_of(type)), value);
-  return true;
+  scalar(i, word, value);
 }
 
 bool Arguments::take_numpy_array(std::size_t i, PyObject* object) {

@@ -40,14 +40,8 @@ KernelKey key_of(const nb::bytes& key) { return KernelKey{std::string(view_of(ke
 std::shared_ptr<Kernel> build(Device& d, nb::handle source, const nb::bytes& key) {
   const KernelSource converted = kernel_source_from(source);
   const KernelKey kernel_key = key_of(key);
-  for (;;) {
-    try {
-      const nb::gil_scoped_release release;
-      return d.build(converted, kernel_key);
-    } catch (const PythonFailure& e) {
-      if (!e.interrupted_elsewhere()) throw;  // else the thread that compiled it for both was stopped: now it is our turn
-    }
-  }
+  const nb::gil_scoped_release release;
+  return d.build(converted, kernel_key);
 }
 
 template <class T>

@@ -172,12 +172,15 @@ void Dispatcher::refuse(PyObject* const* args, std::size_t positional, PyObject*
 void Dispatcher::refuse_devices(Arguments& arguments) const {
   const auto [first, other] = arguments.conflict();
   const auto place = [&](std::size_t i) {
-    const char* kind = arguments.is_foreign(i) ? "a NumPy array on " : "";
-    return "'" + parameter(i) + "' (" + kind + arguments.array(i).device().name() + ")";
+    std::string text("'");
+    text += parameter(i);
+    text += arguments.is_foreign(i) ? "' (a NumPy array on " : "' (";
+    text += arguments.array(i).device().name();
+    return text + ")";
   };
   const bool foreign = arguments.is_foreign(first) || arguments.is_foreign(other);
   const std::string moved = parameter(arguments.is_foreign(other) ? other : first);
-  const std::string cure = foreign ? "tack.array(" + moved + ", device=...)" : moved + ".to_device(...)";
+  const std::string cure = foreign ? std::string("tack.array(").append(moved).append(", device=...)") : moved + ".to_device(...)";
   throw Error(ErrorCode::invalid_argument,
               "Kernel '" + name_ + "': arguments " + place(first) + " and " + place(other) + " are on two devices; move one with " + cure);
 }

@@ -1,6 +1,5 @@
 // error.cpp -- tack::Error as Python exceptions, and Python exceptions on their way through libtack.
 #include <new>
-#include <thread>
 
 #include "state.h"
 
@@ -82,13 +81,19 @@ void translate_current_exception() noexcept {
   }
 }
 
-std::uintptr_t PythonFailure::this_thread() noexcept { return std::hash<std::thread::id>{}(std::this_thread::get_id()); }
+namespace {
+
+/// Threads that wait for the same compile share its failure, but only one that would be theirs too: what interrupts one thread is
+/// `internal`.
+ErrorCode code_of(const nb::python_error& error) {
+  return error.matches(PyExc_Exception) && !error.matches(PyExc_MemoryError) ? ErrorCode::compile : ErrorCode::internal;
+}
+
+}  // namespace
 
 PythonFailure::PythonFailure(nb::python_error& error)
-    : Error(Fields{.code = ErrorCode::compile, .message = error.what(), .backend = {}, .operation = "Python callback", .native_name = {}}),
-      exception_(std::make_shared<Shared>(nb::borrow(error.value()))),
-      thread_(this_thread()),
-      interruption_(!error.matches(PyExc_Exception)) {}
+    : Error(Fields{.code = code_of(error), .message = error.what(), .backend = {}, .operation = "Python callback", .native_name = {}}),
+      exception_(std::make_shared<Shared>(nb::borrow(error.value()))) {}
 
 void PythonFailure::restore() const noexcept {
   PyObject* value = exception_->get().ptr();

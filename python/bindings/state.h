@@ -21,9 +21,6 @@ namespace tack::python {
 
 namespace nb = nanobind;
 
-/// Raised with every change of what crosses between python/tack and this module or of how keys are made; part of the cache's keys.
-inline constexpr int abi_version = 1;
-
 /// A Python reference that any thread may drop, with or without the GIL; dropped silently once the interpreter is gone.
 class Shared {
  public:
@@ -89,14 +86,9 @@ class PythonFailure : public Error {
   explicit PythonFailure(nb::python_error& error);
   /// Puts the exception back into Python's error indicator. Needs the GIL; may be called by several threads.
   void restore() const noexcept;
-  /// The exception is an interruption (KeyboardInterrupt, SystemExit, ...) that another thread met: no failure of the caller's.
-  bool interrupted_elsewhere() const noexcept { return interruption_ && thread_ != this_thread(); }
 
  private:
-  static std::uintptr_t this_thread() noexcept;
   std::shared_ptr<Shared> exception_;
-  std::uintptr_t thread_;
-  bool interruption_;
 };
 
 void bind_error(nb::module_& m);
