@@ -77,9 +77,8 @@ def main() -> None:
     idle = statistics.median(times.pop("the empty loop"))
     for name, values in times.items():
         values.sort()
-        print(
-            f"{name:38}{statistics.median(values) - idle:8.0f} ns   (quartiles {values[len(values) // 4] - idle:.0f} to {values[-len(values) // 4] - idle:.0f})"
-        )
+        low, high = values[len(values) // 4], values[-len(values) // 4]
+        print(f"{name:38}{statistics.median(values) - idle:8.0f} ns   (quartiles {low - idle:.0f} to {high - idle:.0f})")
 
 
 if __name__ == "__main__":
