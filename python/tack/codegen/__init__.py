@@ -1,1 +1,45 @@
-"""codegen"""
+"""Code generation: typed IR to a KernelSource for a target."""
+
+from __future__ import annotations
+
+from ..errors import UnsupportedError
+from ..ir.nodes import Kernel
+from ..ir.source import KernelSource
+from ..ir.target import Target
+from ..types import DType
+from .llvm_printer import print_module
+from .llvm_text import identifier
+from .lower import MathLibrary
+from .params import argument_specs, plan
+
+__all__ = ["MathLibrary", "build_source"]
+
+_NO_FMA = ("x86-64", "x86-64-v2")  # where a fused multiply-add would be a library call
+
+
+def build_source(kernel: Kernel, target: Target, math: MathLibrary) -> KernelSource:
+    """Lowers and prints ``kernel``. ``math(name, dtype)`` answers the typed body of a function of tack's math library.
+
+    Changes nothing in ``kernel``. The same kernel and target give the same text in every process.
+    Raises CompileNotImplementedError for what the code generator does not do.
+    """
+    if target.backend != "cpu":
+        raise UnsupportedError(f"Kernel '{kernel.name}': no code generator for {target.title}", kernel=kernel.name)
+    contract = not kernel.options.get("exact") and target.arch not in _NO_FMA
+    planned = plan(kernel, f"tack_{identifier(kernel.name)}", math, contract)
+    module = print_module(kernel.name, planned, target, kernel.options)
+    result: DType | None = kernel.result.type if kernel.result is not None else None
+    return KernelSource(
+        name=kernel.name,
+        target=target.backend,
+        arch=target.arch,
+        text=module.text,
+        options="",
+        arguments=argument_specs(kernel),
+        entries=module.entries,
+        steps=planned.steps,
+        scratch_bytes=planned.scratch_bytes,
+        result_type=result,
+        result_offset=planned.result_offset,
+        simd=module.lanes,
+    )

@@ -1,0 +1,178 @@
+"""A coarse model of what code costs: how many lanes pay, and how long an iteration takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..ir.nodes import Block, For, If, Instr, LocalArray, Scope, While
+from .affine import access, constant, indices_of
+from .params import EntryPlan
+from .uniform import Flow, analyse
+from .walk import Walk, instructions, nodes, run
+
+__all__ = ["MOST_LANES", "choose_lanes", "iteration_ns", "size_of"]
+
+MOST_LANES = 64
+_LOCAL_BYTES = 1 << 16  # local arrays of all lanes together
+_ROUNDS = 8  # assumed of a loop whose count is not known
+_SLOW = {"div": 4.0, "sqrt": 6.0, "quot": 8.0, "rem": 8.0, "frem": 20.0}
+_NS = 0.25  # of a simple scalar operation
+_NS_PER_BYTE = 0.06  # of memory, streamed
+_ATOMIC, _RANDOM = 24.0, 1.0  # in simple operations
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Costs of an iteration in simple operations: with one lane, and with many (per iteration). ``by_bits``: weight by width."""
+
+    scalar: float = 0.0
+    vector: float = 0.0
+    by_bits: dict[int, float] = field(default_factory=dict)
+
+
+def size_of(entry: EntryPlan) -> int:
+    """Instructions and structured nodes of the body."""
+    return sum(1 for _ in nodes(entry.body))
+
+
+def local_arrays(entry: EntryPlan) -> list[LocalArray]:
+    """In order of appearance."""
+    found: dict[LocalArray, None] = {}
+    for instr in instructions(entry.body):
+        array: object = instr.attr[1] if instr.op == "atomic" and isinstance(instr.attr, tuple) else instr.attr
+        if isinstance(array, LocalArray):
+            found[array] = None
+    return list(found)
+
+
+def local_bytes(entry: EntryPlan) -> int:
+    """Of one lane."""
+    total = 0
+    for array in local_arrays(entry):
+        size = array.dtype.itemsize
+        for n in array.shape:
+            size *= n
+        total += size
+    return total
+
+
+def choose_lanes(entry: EntryPlan, vector_bits: int, wanted: int) -> int:
+    """How many iterations the code runs at a time. ``wanted``: what the user asked for, 0 for the model's choice."""
+    if entry.single:
+        return 1
+    most = MOST_LANES
+    while most > 1 and local_bytes(entry) * most > _LOCAL_BYTES:
+        most //= 2
+    if wanted > 0:
+        lanes = 1
+        while lanes * 2 <= min(wanted, most):
+            lanes *= 2
+        return lanes
+    if vector_bits < 128:
+        return 1
+    usual = max(2, vector_bits // 32)
+    flow = analyse(entry.prologue, entry.body, usual, entry.rank, entry.step[-1], {r.var for r in entry.reductions})
+    tally = _Tally()
+    run(_weigh(entry.body, flow, 1.0, 1.0, vector_bits, tally))
+    total = sum(tally.by_bits.values())
+    if not total:
+        return min(usual, most)
+    mean = sum(bits * weight for bits, weight in tally.by_bits.items()) / total
+    width = 8
+    while width < 64 and mean > 1.375 * width:
+        width *= 2
+    lanes = min(max(2, vector_bits // max(width, 16)), most)
+    return lanes if tally.vector < 0.9 * tally.scalar else 1
+
+
+def _weigh(block: Block, flow: Flow, rounds: float, idle: float, vector_bits: int, tally: _Tally) -> Walk[None]:
+    for node in block.body:
+        if isinstance(node, Instr):
+            _weigh_one(node, flow, rounds, idle, vector_bits, tally)
+        elif isinstance(node, If):
+            share = 0.5
+            yield _weigh(node.then, flow, rounds * share, idle * (2.0 if node in flow.divergent else 1.0), vector_bits, tally)
+            yield _weigh(node.orelse, flow, rounds * share, idle * (2.0 if node in flow.divergent else 1.0), vector_bits, tally)
+        elif isinstance(node, Scope):
+            yield _weigh(node.body, flow, rounds, idle, vector_bits, tally)
+        else:
+            inner = idle * (1.5 if node in flow.divergent else 1.0)
+            if isinstance(node, While):
+                yield _weigh(node.test, flow, rounds * _ROUNDS, inner, vector_bits, tally)
+            yield _weigh(node.body, flow, rounds * _ROUNDS, inner, vector_bits, tally)
+            yield _weigh(node.orelse, flow, rounds, idle, vector_bits, tally)
+
+
+def _weigh_one(instr: Instr, flow: Flow, rounds: float, idle: float, vector_bits: int, tally: _Tally) -> None:
+    if instr.op in ("const", "arg", "shape", "get", "set", "index"):
+        return
+    lanes = flow.lanes
+    if instr.op in ("load", "load_flat", "store", "store_flat", "atomic"):
+        array, _ = indices_of(instr)
+        bits = array.dtype.bits
+        step = access(instr, flow.form).step
+        if instr.op == "atomic":
+            tally.scalar += _ATOMIC * rounds
+            tally.vector += (_ATOMIC + 6.0) * rounds
+            return
+        tally.scalar += rounds
+        if step == 0 and not isinstance(array, LocalArray):
+            tally.vector += rounds * idle / lanes
+            return
+        tally.by_bits[bits] = tally.by_bits.get(bits, 0.0) + rounds
+        if step in (-1, 0, 1):
+            tally.vector += rounds * idle * max(1.0, lanes * bits / vector_bits) / lanes
+        else:
+            tally.vector += rounds * (1.3 if instr.op in ("load", "load_flat") else 1.8)
+        return
+    weight = _SLOW.get(str(instr.attr) if instr.op == "math" else instr.op, 1.0)
+    tally.scalar += weight * rounds
+    if flow.form(instr) is not None:
+        tally.vector += weight * rounds * idle / lanes
+        return
+    bits = instr.type.bits if instr.type is not None else 32
+    if instr.op in ("quot", "rem", "frem"):
+        tally.vector += 1.3 * weight * rounds  # lane by lane
+    else:
+        tally.vector += weight * rounds * idle * max(1.0, lanes * bits / vector_bits) / lanes
+    if bits > 1:
+        tally.by_bits[bits] = tally.by_bits.get(bits, 0.0) + rounds
+
+
+def iteration_ns(entry: EntryPlan, flow: Flow) -> float:
+    """A generous estimate of an iteration's time; negative where loops have no known count."""
+    total = 0.0
+    stack: list[tuple[Block, float]] = [(entry.body, 1.0)]
+    while stack:
+        block, rounds = stack.pop()
+        for node in block.body:
+            if isinstance(node, Instr):
+                total += rounds * _ns(node, flow)
+            elif isinstance(node, If):
+                stack += [(node.then, rounds), (node.orelse, rounds)]
+            elif isinstance(node, Scope):
+                stack.append((node.body, rounds))
+            elif isinstance(node, For):
+                start, stop, step = constant(node.start), constant(node.stop), constant(node.step)
+                if start is None or stop is None or not step:
+                    return -1.0
+                stack += [(node.body, rounds * len(range(start, stop, step))), (node.orelse, rounds)]
+            elif isinstance(node, While):
+                return -1.0
+    return max(total, _NS / flow.lanes)
+
+
+def _ns(instr: Instr, flow: Flow) -> float:
+    if instr.op in ("const", "arg", "shape", "get", "set", "index", "sequence"):
+        return 0.0
+    if instr.op == "atomic":
+        return _ATOMIC * _NS
+    if instr.op in ("load", "load_flat", "store", "store_flat"):
+        array, _ = indices_of(instr)
+        if isinstance(array, LocalArray):
+            return _NS
+        step = access(instr, flow.form).step
+        if flow.lanes > 1 and step is None:
+            return _RANDOM
+        return array.dtype.itemsize * _NS_PER_BYTE if step != 0 or flow.lanes == 1 else _NS / flow.lanes
+    return _SLOW.get(str(instr.attr) if instr.op == "math" else instr.op, 1.0) * _NS / flow.lanes

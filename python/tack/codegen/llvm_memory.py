@@ -1,0 +1,463 @@
+"""Prints accesses to memory: the parameter block's words, loads and stores of arrays by lanes, local arrays, atomics, scratch cells."""
+
+from __future__ import annotations
+
+from ..ir.nodes import ArrayParam, Instr, LocalArray, ScalarParam
+from ..types import BOOL, DType, Layout, i64
+from .affine import Access, access, constant, indices_of
+from .llvm_ops import Arithmetic
+from .llvm_text import Writer, identifier, llvm_type, suffix
+from .params import Slots
+from .uniform import Flow
+
+__all__ = ["Memory", "Values", "Words"]
+
+_ATOMIC_INT = {"add": "add", "sub": "sub", "and": "and", "or": "or", "xor": "xor", "exchange": "xchg"}
+_SMALL_LOCAL = 32  # elements of a local array that are zeroed one by one, so that registers can hold them
+
+
+class Words:
+    """The words of the parameter block, each loaded once in the entry block when it is first asked for."""
+
+    def __init__(self, writer: Writer, slots: Slots) -> None:
+        self.w = writer
+        self.slots = slots
+        self._names: dict[tuple[object, ...], str] = {}
+        self.about: dict[int, str] = {}  # word -> what it holds, for the header
+
+    def _word(self, key: tuple[str, int, int], dtype: DType | None, hint: str, about: str, name: str = "i64") -> str:
+        if key in self._names:
+            return self._names[key]
+        k = self.slots.word(*key, name)
+        self.about[k] = about
+        at = self.w.once(f"{hint}.word", f"getelementptr inbounds i64, ptr %words, i64 {k}")
+        kind = "ptr" if dtype is None else "i8" if dtype == BOOL else llvm_type(dtype)
+        value = self.w.once(hint, f"load {kind}, ptr {at}, align 8")
+        if dtype == BOOL:
+            value = self.w.once(f"{hint}.bool", f"icmp ne i8 {value}, 0")
+        self._names[key] = value
+        return value
+
+    def pointer(self, array: ArrayParam) -> str:
+        return self._word(("pointer", array.index, 0), None, identifier(array.name), f"address of {array.name}")
+
+    def shape(self, array: ArrayParam, dim: int) -> str:
+        return self._word(("shape", array.index, dim), i64, f"{identifier(array.name)}.shape{dim}", f"{array.name}.shape[{dim}]")
+
+    def stride(self, array: ArrayParam, dim: int) -> str:
+        return self._word(("stride", array.index, dim), i64, f"{identifier(array.name)}.stride{dim}", f"{array.name}.strides[{dim}]")
+
+    def scalar(self, param: ScalarParam) -> str:
+        return self._word(("scalar", param.index, 0), param.dtype, identifier(param.name), f"{param.name} ({param.dtype.name})", param.dtype.name)
+
+    def launch(self, kind: str, dim: int) -> str:
+        return self._word((kind, 0, dim), i64, f"{kind}{dim}", f"{kind} of dimension {dim}")
+
+    def sequence(self, depth: int) -> str:
+        return self._word(("sequence", depth, 0), i64, f"sequence{depth}", f"variable of the enclosing tack.sequential {depth}")
+
+    def scratch(self) -> str:
+        return self._word(("scratch", 0, 0), None, "scratch", "scratch cells")
+
+    def scale(self, array: ArrayParam, dim: int) -> str | None:
+        """Elements from one index along ``dim`` of a contiguous array to the next; None for 1."""
+        if dim == array.rank - 1:
+            return None
+        key = ("scale", array.index, dim)
+        if key not in self._names:
+            inner = self.scale(array, dim + 1)
+            length = self.shape(array, dim + 1)
+            self._names[key] = length if inner is None else self.w.once(f"{identifier(array.name)}.scale{dim}", f"mul nuw nsw i64 {length}, {inner}")
+        return self._names[key]
+
+
+class Values:
+    """The names of what has been printed. A varying value has a vector name; an affine one lane 0's scalar and perhaps a vector."""
+
+    def __init__(self, writer: Writer, arithmetic: Arithmetic, flow: Flow) -> None:
+        self.w, self.arithmetic, self.flow = writer, arithmetic, flow
+        self.lanes = flow.lanes
+        self.names: dict[Instr, str] = {}
+        self.vectors: dict[Instr, str] = {}
+
+    def scalar(self, value: Instr) -> str:
+        """A uniform value, or lane 0's of an affine one."""
+        if value.op == "const":
+            assert value.type is not None
+            return self.arithmetic.splat(value.type, 1, value.attr)
+        return self.names[value]
+
+    def vector(self, value: Instr) -> str:
+        """The value lane by lane (the scalar where there is one lane)."""
+        if value.op == "const":
+            assert value.type is not None
+            return self.arithmetic.splat(value.type, self.lanes, value.attr)
+        if self.lanes == 1 or self.flow.form(value) is None:
+            return self.names[value]
+        return self.vectors[value]
+
+    def splat(self, dtype: str, value: str, hint: str, once: bool = False) -> str:
+        """A scalar in all lanes."""
+        emit = self.w.once if once else self.w.op
+        n = self.lanes
+        one = emit(f"{hint}.one", f"insertelement <{n} x {dtype}> poison, {dtype} {value}, i64 0")
+        return emit(f"{hint}.all", f"shufflevector <{n} x {dtype}> {one}, <{n} x {dtype}> poison, <{n} x i32> zeroinitializer")
+
+    def steps(self, dtype: DType, step: int) -> str:
+        """The constant <0, step, 2 step, ...>."""
+        t = llvm_type(dtype)
+        half = 1 << (dtype.bits - 1)
+        items = (((k * step + half) % (2 * half)) - half for k in range(self.lanes))
+        return "<" + ", ".join(f"{t} {v}" for v in items) + ">"
+
+    def mask_bits(self, mask: str) -> str:
+        return self.w.op("lanes", f"bitcast <{self.lanes} x i1> {mask} to i{self.lanes}")
+
+    def any(self, mask: str) -> str:
+        """Whether a lane is on."""
+        return self.w.op("any", f"icmp ne i{self.lanes} {self.mask_bits(mask)}, 0")
+
+    @property
+    def all_on(self) -> str:
+        return "splat (i1 true)"
+
+
+class Memory:
+    """Accesses of one function."""
+
+    def __init__(self, values: Values, words: Words, locals_: list[LocalArray]) -> None:
+        self.v, self.w, self.words = values, values.w, words
+        self.arithmetic = values.arithmetic
+        self.lanes = values.lanes
+        self.locals: dict[LocalArray, str] = {}
+        self.used: set[Instr] = set()  # instructions whose value something reads
+        self.nontemporal: Instr | None = None  # a store whose address is aligned to the vector
+        for array in locals_:
+            size = self._size(array) * self.lanes
+            self.locals[array] = self.w.once(identifier(array.name), f"alloca [{size} x {llvm_type(array.dtype)}], align 64")
+
+    @staticmethod
+    def _size(array: LocalArray) -> int:
+        size = 1
+        for n in array.shape:
+            size *= n
+        return size
+
+    def zero_locals(self) -> None:
+        """At the start of an iteration."""
+        for array, name in self.locals.items():
+            size = self._size(array)
+            if size <= _SMALL_LOCAL:
+                t = llvm_type(array.dtype, self.lanes)
+                for k in range(size):
+                    at = self.w.op(f"{name[1:]}.at", f"getelementptr {t}, ptr {name}, i64 {k}")
+                    self.w.do(f"store {t} zeroinitializer, ptr {at}, align {array.dtype.itemsize}")
+            else:
+                total = size * self.lanes * array.dtype.itemsize
+                self.arithmetic.declare("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+                self.w.do(f"call void @llvm.memset.p0.i64(ptr align 64 {name}, i8 0, i64 {total}, i1 false)")
+
+    # ---- addresses
+
+    def _gep(self, array: ArrayParam, base: str, dim: int, index: str, flat: bool, flag: str) -> str:
+        name = identifier(array.name)
+        if array.layout == Layout.CONTIGUOUS or flat or (array.layout == Layout.INNER and dim == array.rank - 1):
+            scale = None if flat or array.layout != Layout.CONTIGUOUS else self.words.scale(array, dim)
+            offset = index if scale is None else self.w.op(f"{name}.row", f"mul {flag}i64 {index}, {scale}")
+            return self.w.op(f"{name}.at", f"getelementptr {llvm_type(array.dtype)}, ptr {base}, i64 {offset}")
+        offset = self.w.op(f"{name}.row", f"mul {flag}i64 {index}, {self.words.stride(array, dim)}")
+        return self.w.op(f"{name}.at", f"getelementptr i8, ptr {base}, i64 {offset}")
+
+    def _base(self, array: ArrayParam, split: Access, flat: bool) -> str:
+        """The address of the uniform part and lane 0's affine part; of what is uniform first, so that it leaves inner loops."""
+        base = self.words.pointer(array)
+        for d, index in split.uniform:
+            if constant(index) != 0:
+                base = self._gep(array, base, d, self.v.scalar(index), flat, "nsw ")
+        for d, index, _ in split.even:
+            base = self._gep(array, base, d, self.v.scalar(index), flat, "")
+        return base
+
+    def _offsets(self, array: ArrayParam, split: Access, flat: bool) -> tuple[str, str]:
+        """The lanes' distances from the base, and the type that they count."""
+        n, name = self.lanes, identifier(array.name)
+        whole = flat or array.layout == Layout.CONTIGUOUS  # in elements, else in bytes
+        t = f"<{n} x i64>"
+        total: str | None = None
+        parts: list[tuple[int, str]] = [(d, self.v.steps(i64, step)) for d, _, step in split.even]
+        parts += [(d, self.v.vector(index)) for d, index in split.lanes]
+        for d, index in parts:
+            scale: str | None
+            if whole:
+                scale = None if flat else self.words.scale(array, d)
+                factor = None if scale is None else self.v.splat("i64", scale, f"{name}.scale", once=True)
+            elif array.layout == Layout.INNER and d == array.rank - 1:
+                factor = f"splat (i64 {array.dtype.itemsize})"
+            else:
+                factor = self.v.splat("i64", self.words.stride(array, d), f"{name}.stride", once=True)
+            if factor is not None:
+                index = self.w.op(f"{name}.part", f"mul {t} {index}, {factor}")
+            total = index if total is None else self.w.op(f"{name}.offset", f"add {t} {total}, {index}")
+        assert total is not None
+        return total, llvm_type(array.dtype) if whole else "i8"
+
+    def _pointers(self, array: ArrayParam, split: Access, flat: bool) -> str:
+        offsets, unit = self._offsets(array, split, flat)
+        return self.w.op(f"{identifier(array.name)}.at", f"getelementptr {unit}, ptr {self._base(array, split, flat)}, <{self.lanes} x i64> {offsets}")
+
+    # ---- loads and stores
+
+    def load(self, instr: Instr, mask: str | None, hint: str) -> str:
+        array, indices = indices_of(instr)
+        if isinstance(array, LocalArray):
+            return self._load_local(array, indices, mask, hint)
+        split = access(instr, self.v.flow.form)
+        flat = instr.op == "load_flat"
+        size = array.dtype.itemsize
+        t, vt = llvm_type(array.dtype), llvm_type(array.dtype, self.lanes)
+        if self.lanes == 1 or split.step == 0:
+            return self.w.op(hint, f"load {t}, ptr {self._base(array, split, flat)}, align {size}")
+        if split.step in (1, -1):
+            at = self._base(array, split, flat)
+            if split.step == -1:
+                at = self.w.op(f"{identifier(array.name)}.at", f"getelementptr {t}, ptr {at}, i64 {1 - self.lanes}")
+                mask = mask and self.reverse("i1", mask)
+            value = self.load_vector(array.dtype, at, mask, hint)
+            return value if split.step == 1 else self.reverse(t, value)
+        return self._gather(array.dtype, self._pointers(array, split, flat), mask, hint, vt)
+
+    def load_vector(self, dtype: DType, at: str, mask: str | None, hint: str) -> str:
+        vt = llvm_type(dtype, self.lanes)
+        if mask is None:
+            return self.w.op(hint, f"load {vt}, ptr {at}, align {dtype.itemsize}")
+        name = f"llvm.masked.load.{suffix(dtype, self.lanes)}.p0"
+        self.arithmetic.declare(name, f"declare {vt} @{name}(ptr, <{self.lanes} x i1>, {vt})")
+        return self.w.op(hint, f"call {vt} @{name}(ptr align {dtype.itemsize} {at}, <{self.lanes} x i1> {mask}, {vt} zeroinitializer)")
+
+    def store_vector(self, dtype: DType, value: str, at: str, mask: str | None) -> None:
+        vt = llvm_type(dtype, self.lanes)
+        if mask is None:
+            self.w.do(f"store {vt} {value}, ptr {at}, align {dtype.itemsize}")
+            return
+        name = f"llvm.masked.store.{suffix(dtype, self.lanes)}.p0"
+        self.arithmetic.declare(name, f"declare void @{name}({vt}, ptr, <{self.lanes} x i1>)")
+        self.w.do(f"call void @{name}({vt} {value}, ptr align {dtype.itemsize} {at}, <{self.lanes} x i1> {mask})")
+
+    def reverse(self, t: str, value: str) -> str:
+        n = self.lanes
+        order = ", ".join(f"i32 {n - 1 - k}" for k in range(n))
+        return self.w.op("reversed", f"shufflevector <{n} x {t}> {value}, <{n} x {t}> poison, <{n} x i32> <{order}>")
+
+    def _gather(self, dtype: DType, pointers: str, mask: str | None, hint: str, vt: str) -> str:
+        n = self.lanes
+        name = f"llvm.masked.gather.{suffix(dtype, n)}.v{n}p0"
+        self.arithmetic.declare(name, f"declare {vt} @{name}(<{n} x ptr>, <{n} x i1>, {vt})")
+        return self.w.op(hint, f"call {vt} @{name}(<{n} x ptr> align {dtype.itemsize} {pointers}, <{n} x i1> {mask or self.v.all_on}, {vt} zeroinitializer)")
+
+    def _scatter(self, dtype: DType, value: str, pointers: str, mask: str | None) -> None:
+        n, vt = self.lanes, llvm_type(dtype, self.lanes)
+        name = f"llvm.masked.scatter.{suffix(dtype, n)}.v{n}p0"
+        self.arithmetic.declare(name, f"declare void @{name}({vt}, <{n} x ptr>, <{n} x i1>)")
+        self.w.do(f"call void @{name}({vt} {value}, <{n} x ptr> align {dtype.itemsize} {pointers}, <{n} x i1> {mask or self.v.all_on})")
+
+    def store(self, instr: Instr, mask: str | None) -> None:
+        array, indices = indices_of(instr)
+        value = instr.args[0]
+        if isinstance(array, LocalArray):
+            self._store_local(array, value, indices, mask)
+            return
+        split = access(instr, self.v.flow.form)
+        flat = instr.op == "store_flat"
+        size, t = array.dtype.itemsize, llvm_type(array.dtype)
+        if self.lanes == 1 or split.step == 0:
+            scalar = self.v.scalar(value) if self.v.flow.uniform(value) else self._last_lane(value, mask)
+            self.w.do(f"store {t} {scalar}, ptr {self._base(array, split, flat)}, align {size}")
+        elif split.step in (1, -1):
+            at, text = self._base(array, split, flat), self.v.vector(value)
+            if split.step == -1:
+                at = self.w.op(f"{identifier(array.name)}.at", f"getelementptr {t}, ptr {at}, i64 {1 - self.lanes}")
+                mask, text = mask and self.reverse("i1", mask), self.reverse(t, text)
+            if instr is self.nontemporal and mask is None:
+                self.w.do(f"store {llvm_type(array.dtype, self.lanes)} {text}, ptr {at}, align {size * self.lanes}, !nontemporal !0")
+            else:
+                self.store_vector(array.dtype, text, at, mask)
+        else:
+            self._scatter(array.dtype, self.v.vector(value), self._pointers(array, split, flat), mask)
+
+    def _last_lane(self, value: Instr, mask: str | None) -> str:
+        """Of lanes that store to one element, the last one's value stays."""
+        assert value.type is not None
+        n, vt = self.lanes, llvm_type(value.type, self.lanes)
+        if mask is None:
+            return self.w.op("last", f"extractelement {vt} {self.v.vector(value)}, i64 {n - 1}")
+        bits = self.v.mask_bits(mask)
+        zeros = self.arithmetic.call("zeros", f"llvm.ctlz.i{n}", f"i{n}", [(f"i{n}", bits), ("i1", "true")])
+        lane = self.w.op("lane", f"sub i{n} {n - 1}, {zeros}")
+        return self.w.op("last", f"extractelement {vt} {self.v.vector(value)}, i{n} {lane}")
+
+    # ---- local arrays: element k of all lanes lies together
+
+    def _local_index(self, array: LocalArray, indices: tuple[Instr, ...], vector: bool) -> str:
+        t = f"<{self.lanes} x i64>" if vector else "i64"
+        get = self.v.vector if vector else self.v.scalar
+        total = get(indices[0])
+        for d in range(1, len(indices)):
+            factor = f"splat (i64 {array.shape[d]})" if vector else str(array.shape[d])
+            row = self.w.op("row", f"mul {t} {total}, {factor}")
+            total = self.w.op("element", f"add {t} {row}, {get(indices[d])}")
+        return total
+
+    def _local_at(self, array: LocalArray, indices: tuple[Instr, ...]) -> tuple[str, bool]:
+        """The address of an element's lanes, or the lanes' addresses (True)."""
+        name, t = self.locals[array], llvm_type(array.dtype)
+        if all(self.v.flow.uniform(i) for i in indices):
+            index = self._local_index(array, indices, False)
+            return self.w.op(f"{name[1:]}.at", f"getelementptr {llvm_type(array.dtype, self.lanes)}, ptr {name}, i64 {index}"), False
+        n = self.lanes
+        index = self._local_index(array, indices, True)
+        first = self.w.op("element", f"mul <{n} x i64> {index}, splat (i64 {n})")
+        mine = self.w.op("element", f"add <{n} x i64> {first}, {self.v.steps(i64, 1)}")
+        return self.w.op(f"{name[1:]}.at", f"getelementptr {t}, ptr {name}, <{n} x i64> {mine}"), True
+
+    def _load_local(self, array: LocalArray, indices: tuple[Instr, ...], mask: str | None, hint: str) -> str:
+        at, scattered = self._local_at(array, indices)
+        vt = llvm_type(array.dtype, self.lanes)
+        if scattered:
+            return self._gather(array.dtype, at, mask, hint, vt)
+        return self.w.op(hint, f"load {vt}, ptr {at}, align {array.dtype.itemsize}")
+
+    def _store_local(self, array: LocalArray, value: Instr, indices: tuple[Instr, ...], mask: str | None) -> None:
+        at, scattered = self._local_at(array, indices)
+        text, vt, size = self.v.vector(value), llvm_type(array.dtype, self.lanes), array.dtype.itemsize
+        if scattered:
+            self._scatter(array.dtype, text, at, mask)
+            return
+        if mask is not None:  # the memory is ours: reading and writing it back is cheaper than a masked store, and registers can hold it
+            old = self.w.op("old", f"load {vt}, ptr {at}, align {size}")
+            text = self.w.op("new", f"select <{self.lanes} x i1> {mask}, {vt} {text}, {vt} {old}")
+        self.w.do(f"store {vt} {text}, ptr {at}, align {size}")
+
+    # ---- scratch cells
+
+    def cell_at(self, offset: int) -> str:
+        return self.w.op("cell.at", f"getelementptr i8, ptr {self.words.scratch()}, i64 {offset}")
+
+    def cell(self, dtype: DType, offset: int, hint: str) -> str:
+        at = self.cell_at(offset)
+        if dtype == BOOL:
+            return self.w.op(hint, f"icmp ne i8 {self.w.op('cell', f'load i8, ptr {at}, align 8')}, 0")
+        return self.w.op(hint, f"load {llvm_type(dtype)}, ptr {at}, align 8")
+
+    def set_cell(self, dtype: DType, offset: int, value: str) -> None:
+        at = self.cell_at(offset)
+        if dtype == BOOL:
+            value = self.w.op("byte", f"zext i1 {value} to i8")
+        self.w.do(f"store {'i8' if dtype == BOOL else llvm_type(dtype)} {value}, ptr {at}, align 8")
+
+    # ---- atomics
+
+    def atomic(self, instr: Instr, mask: str | None, hint: str) -> str:
+        """The old value, lane by lane. Lanes take turns, but for integers that all lanes fold into one element."""
+        assert isinstance(instr.attr, tuple)
+        kind = instr.attr[0]
+        assert isinstance(kind, str)
+        array, _ = indices_of(instr)
+        if isinstance(array, LocalArray):
+            raise AssertionError("atomics work on array arguments")
+        split = access(instr, self.v.flow.form)
+        dtype = array.dtype
+        operands = instr.args[: 2 if kind == "cas" else 1]
+        if self.lanes == 1:
+            return self._one(kind, dtype, self._base(array, split, False), [self.v.scalar(a) for a in operands], hint)
+        if split.step == 0 and dtype.is_int and instr not in self.used and kind not in ("exchange", "cas"):
+            self._one(kind, dtype, self._base(array, split, False), [self._fold(kind, dtype, self.v.vector(operands[0]), mask)], hint)
+            return "poison"
+        return self._turns(instr, kind, array, split, operands, mask, hint)
+
+    def _fold(self, kind: str, dtype: DType, value: str, mask: str | None) -> str:
+        n, vt = self.lanes, llvm_type(dtype, self.lanes)
+        if mask is not None:
+            identity = {"add": 0, "sub": 0, "or": 0, "xor": 0, "and": -1, "min": dtype.max, "max": dtype.min}[kind]
+            value = self.w.op("counted", f"select <{n} x i1> {mask}, {vt} {value}, {vt} {self.arithmetic.splat(dtype, n, identity)}")
+        name = {"sub": "add"}.get(kind, kind)
+        if name in ("min", "max"):
+            name = ("s" if dtype.is_signed else "u") + name
+        return self.arithmetic.call("folded", f"llvm.vector.reduce.{name}.{suffix(dtype, n)}", llvm_type(dtype), [(vt, value)])
+
+    def _turns(self, instr: Instr, kind: str, array: ArrayParam, split: Access, operands: tuple[Instr, ...], mask: str | None, hint: str) -> str:
+        w, n, dtype = self.w, self.lanes, array.dtype
+        t, vt, name = llvm_type(dtype), llvm_type(dtype, n), identifier(array.name)
+        base = self._base(array, split, False)
+        offsets, unit = (None, t) if split.step in (0, 1) else self._offsets(array, split, False)
+        # What a turn needs is picked from memory: extracting at a run-time lane would go there too, every time.
+        shelves: list[str] = []
+        for value in operands:
+            shelf = w.once("shelf", f"alloca {vt}, align 64")
+            w.do(f"store {vt} {self.v.vector(value)}, ptr {shelf}, align 64")
+            shelves.append(shelf)
+        where = ""
+        if offsets is not None:
+            where = w.once("shelf", f"alloca <{n} x i64>, align 64")
+            w.do(f"store <{n} x i64> {offsets}, ptr {where}, align 64")
+        olds = w.once("olds", f"alloca {vt}, align 64") if instr in self.used else ""
+        if olds:
+            w.do(f"store {vt} zeroinitializer, ptr {olds}, align 64")
+        left = w.once("left", f"alloca i{n}, align 8")
+        w.do(f"store i{n} {-1 if mask is None else self.v.mask_bits(mask)}, ptr {left}, align 8")
+        turn, done = w.label("atomic.turn"), w.label("atomic.done")
+        w.start(turn)
+        bits = w.op("bits", f"load i{n}, ptr {left}, align 8")
+        lane_n = self.arithmetic.call("lane", f"llvm.cttz.i{n}", f"i{n}", [(f"i{n}", bits), ("i1", "true")])
+        lane = lane_n if n == 64 else w.op("lane", f"{'zext' if n < 64 else 'trunc'} i{n} {lane_n} to i64")
+        mine = [w.op("mine", f"load {t}, ptr {w.op('mine.at', f'getelementptr {t}, ptr {s}, i64 {lane}')}, align {dtype.itemsize}") for s in shelves]
+        at = base
+        if split.step == 1:
+            at = w.op(f"{name}.at", f"getelementptr {t}, ptr {base}, i64 {lane}")
+        elif offsets is not None:
+            offset_at = w.op("offset.at", f"getelementptr i64, ptr {where}, i64 {lane}")
+            offset = w.op("offset", f"load i64, ptr {offset_at}, align 8")
+            at = w.op(f"{name}.at", f"getelementptr {unit}, ptr {base}, i64 {offset}")
+        old = self._one(kind, dtype, at, mine, hint)
+        if olds:
+            old_at = w.op("old.at", f"getelementptr {t}, ptr {olds}, i64 {lane}")
+            w.do(f"store {t} {old}, ptr {old_at}, align {dtype.itemsize}")
+        less = w.op("less", f"add i{n} {bits}, -1")
+        rest = w.op("rest", f"and i{n} {bits}, {less}")
+        w.do(f"store i{n} {rest}, ptr {left}, align 8")
+        w.cbr(w.op("more", f"icmp ne i{n} {rest}, 0"), turn, done)
+        w.start(done)
+        return w.op(hint, f"load {vt}, ptr {olds}, align 64") if olds else "poison"
+
+    def _one(self, kind: str, dtype: DType, at: str, operands: list[str], hint: str) -> str:
+        """One scalar atomic, relaxed; answers the old value."""
+        w, t, bits = self.w, llvm_type(dtype), f"i{dtype.bits}"
+        align = f"align {dtype.itemsize}"
+        if kind == "cas":
+            pair = [w.op("bits", f"bitcast {t} {v} to {bits}") for v in operands] if dtype.is_float else operands
+            both = w.op("swapped", f"cmpxchg ptr {at}, {bits} {pair[0]}, {bits} {pair[1]} monotonic monotonic, {align}")
+            old = w.op(hint, f"extractvalue {{ {bits}, i1 }} {both}, 0")
+            return w.op(hint, f"bitcast {bits} {old} to {t}") if dtype.is_float else old
+        if dtype.is_float and kind in ("min", "max"):
+            return self._exchange_loop(kind, dtype, at, operands[0], hint)
+        if kind in ("min", "max"):
+            name = ("" if dtype.is_signed else "u") + kind
+        else:
+            name = ("f" if dtype.is_float and kind != "exchange" else "") + _ATOMIC_INT[kind]
+        return w.op(hint, f"atomicrmw {name} ptr {at}, {t} {operands[0]} monotonic, {align}")
+
+    def _exchange_loop(self, kind: str, dtype: DType, at: str, value: str, hint: str) -> str:
+        w, t, bits = self.w, llvm_type(dtype), f"i{dtype.bits}"
+        seen = w.once("seen", f"alloca {bits}, align 8")
+        first = w.op("first", f"load atomic {bits}, ptr {at} monotonic, align {dtype.itemsize}")
+        w.do(f"store {bits} {first}, ptr {seen}, align 8")
+        again, done = w.label("exchange"), w.label("exchange.done")
+        w.start(again)
+        now = w.op("now", f"load {bits}, ptr {seen}, align 8")
+        old = w.op(hint, f"bitcast {bits} {now} to {t}")
+        new = w.op("new", f"bitcast {t} {self.arithmetic.minmax(kind, dtype, 1, old, value, 'new')} to {bits}")
+        both = w.op("swapped", f"cmpxchg weak ptr {at}, {bits} {now}, {bits} {new} monotonic monotonic, align {dtype.itemsize}")
+        was = w.op("was", f"extractvalue {{ {bits}, i1 }} {both}, 0")
+        w.do(f"store {bits} {was}, ptr {seen}, align 8")
+        w.cbr(w.op("same", f"extractvalue {{ {bits}, i1 }} {both}, 1"), done, again)
+        w.start(done)
+        return old

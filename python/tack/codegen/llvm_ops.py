@@ -1,0 +1,148 @@
+"""Prints arithmetic: one primitive operation on scalars or on vectors of lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..ir.nodes import Instr
+from ..types import DType
+from .llvm_text import Writer, literal, llvm_type, suffix
+
+__all__ = ["Arithmetic"]
+
+_INT = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "xor": "xor", "lshift": "shl"}
+_FLOAT = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "frem": "frem"}
+_SIGNED = {"quot": "sdiv", "rem": "srem", "rshift": "ashr"}
+_UNSIGNED = {"quot": "udiv", "rem": "urem", "rshift": "lshr"}
+_COMPARE = {"eq": ("oeq", "eq"), "ne": ("une", "ne"), "lt": ("olt", "lt"), "le": ("ole", "le"), "gt": ("ogt", "gt"), "ge": ("oge", "ge")}
+_MATH = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "roundeven", "round": "roundeven", "fabs": "fabs", "copysign": "copysign"}
+
+
+class Arithmetic:
+    """``declare`` notes an intrinsic's declaration; ``fast`` puts LLVM's fast flag on float operations."""
+
+    def __init__(self, writer: Writer, declare: Callable[[str, str], None], fast: bool) -> None:
+        self.w = writer
+        self.declare = declare
+        self.fast = "fast " if fast else ""
+
+    def call(self, hint: str, name: str, result: str, args: list[tuple[str, str]], flags: str = "") -> str:
+        """A call of an intrinsic; ``args`` are (type, value)."""
+        self.declare(name, f"declare {result} @{name}({', '.join(t for t, _ in args)})")
+        return self.w.op(hint, f"call {flags}{result} @{name}({', '.join(f'{t} {v}' for t, v in args)})")
+
+    def splat(self, dtype: DType, lanes: int, value: object) -> str:
+        """A constant in all lanes."""
+        text = literal(dtype, value)
+        return text if lanes == 1 else f"splat ({llvm_type(dtype)} {text})"
+
+    def emit(self, instr: Instr, lanes: int, args: list[str], hint: str) -> str:
+        """Prints ``instr`` over ``lanes`` lanes; ``args`` have that many lanes each. Answers the result's name."""
+        op, w = instr.op, self.w
+        of = instr.args[0].type if instr.args else instr.type
+        assert of is not None
+        t = llvm_type(of, lanes)
+        if op in _COMPARE:
+            ordered, plain = _COMPARE[op]
+            if of.is_float:
+                return w.op(hint, f"fcmp {self.fast}{ordered} {t} {args[0]}, {args[1]}")
+            sign = "" if op in ("eq", "ne") else "s" if of.is_signed else "u"
+            return w.op(hint, f"icmp {sign}{plain} {t} {args[0]}, {args[1]}")
+        if op == "select":
+            value = llvm_type(_type(instr), lanes)
+            return w.op(hint, f"select {t} {args[0]}, {value} {args[1]}, {value} {args[2]}")
+        if op == "cast":
+            return self._cast(of, _type(instr), lanes, args[0], hint)
+        if op == "bitcast":
+            return w.op(hint, f"bitcast {t} {args[0]} to {llvm_type(_type(instr), lanes)}")
+        if op == "math":
+            return self._math(instr, of, t, lanes, args, hint)
+        if op == "bits":
+            return self._bits(instr, of, t, lanes, args, hint)
+        if op in ("min", "max"):
+            return self.minmax(op, of, lanes, args[0], args[1], hint)
+        if of.is_float:
+            if op == "neg":
+                return w.op(hint, f"fneg {self.fast}{t} {args[0]}")
+            if op == "abs":
+                return self.call(hint, f"llvm.fabs.{suffix(of, lanes)}", t, [(t, args[0])], self.fast)
+            if op == "fma":
+                return self.call(hint, f"llvm.fma.{suffix(of, lanes)}", t, [(t, a) for a in args], self.fast)
+            return w.op(hint, f"{_FLOAT[op]} {self.fast}{t} {args[0]}, {args[1]}")
+        if op == "neg":
+            return w.op(hint, f"sub {t} {self.splat(of, lanes, 0)}, {args[0]}")
+        if op == "abs":
+            if not of.is_signed:
+                return args[0]
+            return self.call(hint, f"llvm.abs.{suffix(of, lanes)}", t, [(t, args[0]), ("i1", "false")])
+        if op in ("not", "lnot"):
+            return w.op(hint, f"xor {t} {args[0]}, {self.splat(of, lanes, -1 if of.is_int else True)}")
+        name = _INT.get(op) or (_SIGNED if of.is_signed else _UNSIGNED)[op]
+        return w.op(hint, f"{name} {t} {args[0]}, {args[1]}")
+
+    def minmax(self, op: str, dtype: DType, lanes: int, a: str, b: str, hint: str) -> str:
+        """The number rather than a NaN; of equals the first."""
+        t = llvm_type(dtype, lanes)
+        if not dtype.is_float:
+            name = f"llvm.{'s' if dtype.is_signed else 'u'}{op}.{suffix(dtype, lanes)}"
+            return self.call(hint, name, t, [(t, a), (t, b)])
+        cond = "i1" if lanes == 1 else f"<{lanes} x i1>"
+        closer = self.w.op(f"{hint}.b", f"fcmp {'olt' if op == 'min' else 'ogt'} {t} {b}, {a}")
+        picked = self.w.op(f"{hint}.ab", f"select {cond} {closer}, {t} {b}, {t} {a}")
+        nan = self.w.op(f"{hint}.nan", f"fcmp uno {t} {a}, {a}")
+        return self.w.op(hint, f"select {cond} {nan}, {t} {b}, {t} {picked}")
+
+    def _cast(self, source: DType, to: DType, lanes: int, value: str, hint: str) -> str:
+        a, b = llvm_type(source, lanes), llvm_type(to, lanes)
+        if source.is_float and to.is_float:
+            return value if source.bits == to.bits else self.w.op(hint, f"{'fpext' if to.bits > source.bits else 'fptrunc'} {a} {value} to {b}")
+        if source.is_float:
+            name = f"llvm.fpto{'s' if to.is_signed else 'u'}i.sat.{suffix(to, lanes)}.{suffix(source, lanes)}"
+            return self.call(hint, name, b, [(a, value)])
+        if to.is_float:
+            return self.w.op(hint, f"{'sitofp' if source.is_signed else 'uitofp'} {a} {value} to {b}")
+        if source.bits == to.bits:
+            return value
+        name = "trunc" if to.bits < source.bits else "sext" if source.is_signed else "zext"
+        return self.w.op(hint, f"{name} {a} {value} to {b}")
+
+    def _math(self, instr: Instr, of: DType, t: str, lanes: int, args: list[str], hint: str) -> str:
+        name = instr.attr
+        assert isinstance(name, str)
+        if name == "isnan":
+            return self.w.op(hint, f"fcmp uno {t} {args[0]}, {args[0]}")
+        if name in ("isinf", "isfinite"):
+            size = self.call(f"{hint}.abs", f"llvm.fabs.{suffix(of, lanes)}", t, [(t, args[0])])
+            return self.w.op(hint, f"fcmp {'oeq' if name == 'isinf' else 'olt'} {t} {size}, {self.splat(of, lanes, float('inf'))}")
+        return self.call(hint, f"llvm.{_MATH[name]}.{suffix(of, lanes)}", t, [(t, a) for a in args], self.fast)
+
+    def _bits(self, instr: Instr, of: DType, t: str, lanes: int, args: list[str], hint: str) -> str:
+        name, s = instr.attr, suffix(of, lanes)
+        if name == "popcount":
+            result = self.call(hint, f"llvm.ctpop.{s}", t, [(t, args[0])])
+        elif name in ("clz", "ctz"):
+            result = self.call(hint, f"llvm.{'ctlz' if name == 'clz' else 'cttz'}.{s}", t, [(t, args[0]), ("i1", "false")])
+        elif name in ("rotl", "rotr"):
+            result = self.call(hint, f"llvm.fsh{name[3]}.{s}", t, [(t, args[0]), (t, args[0]), (t, args[1])])
+        elif name in ("add_sat", "sub_sat"):
+            result = self.call(hint, f"llvm.{'s' if of.is_signed else 'u'}{name[:3]}.sat.{s}", t, [(t, args[0]), (t, args[1])])
+        else:
+            assert name == "mulhi", name
+            result = self._mulhi(of, lanes, args, hint)
+        return self._cast(of, _type(instr), lanes, result, hint)
+
+    def _mulhi(self, of: DType, lanes: int, args: list[str], hint: str) -> str:
+        w, n = self.w, of.bits
+        t = llvm_type(of, lanes)
+        wide = f"i{2 * n}" if lanes == 1 else f"<{lanes} x i{2 * n}>"
+        ext, shr = ("sext", "ashr") if of.is_signed else ("zext", "lshr")
+        a, b = (w.op(f"{hint}.wide", f"{ext} {t} {v} to {wide}") for v in args)
+        product = w.op(f"{hint}.product", f"mul {wide} {a}, {b}")
+        count = str(n) if lanes == 1 else f"splat (i{2 * n} {n})"
+        high = w.op(f"{hint}.high", f"{shr} {wide} {product}, {count}")
+        return w.op(hint, f"trunc {wide} {high} to {t}")
+
+
+def _type(instr: Instr) -> DType:
+    assert instr.type is not None
+    return instr.type

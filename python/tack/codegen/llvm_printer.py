@@ -1,0 +1,385 @@
+"""Prints an entry point as LLVM IR: ``void symbol(ptr words, i64 begin, i64 end)`` over a piece of the launch's row-major index range.
+
+The last dimension is the one that lanes share: rows are walked by scalar counters, and inside a row groups of W iterations run without a
+mask, what is left of it under one. Large bodies are printed once, always under a mask. Entries that only stream through memory get a
+second loop whose stores bypass the caches, for launches that are larger than these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..ir.nodes import ArrayParam, Instr, Var
+from ..ir.source import EntryPoint
+from ..ir.target import Target
+from ..types import Layout, i32
+from .affine import access, indices_of
+from .cost import choose_lanes, iteration_ns, local_arrays, size_of
+from .llvm_body import Body
+from .llvm_memory import Words
+from .llvm_ops import Arithmetic
+from .llvm_reduce import Accumulators
+from .llvm_text import Writer, identifier
+from .params import EntryPlan, Plan
+from .uniform import Flow, analyse
+from .walk import instructions
+
+__all__ = ["Module", "print_module"]
+
+_ONE_COPY = 1200  # instructions of a body beyond which there is no unmasked copy
+_STREAM_SIZE = 150  # instructions of a body that may have a copy with non-temporal stores
+_STREAM_BYTES = 32 << 20  # stored by a launch, from which on the caches would not keep them
+
+
+@dataclass(slots=True)
+class Module:
+    """The text and what the runtime needs to know of its entries."""
+
+    text: str
+    entries: list[EntryPoint] = field(default_factory=list)
+    lanes: int = 1
+
+
+def print_module(name: str, plan: Plan, target: Target, options: dict[str, object]) -> Module:
+    """Prints all entries of a kernel."""
+    wanted = options.get("simd") or target.simd
+    assert isinstance(wanted, int)
+    declarations: dict[str, str] = {}
+    module = Module("")
+    functions: list[str] = []
+    for entry in plan.entries:
+        lanes = choose_lanes(entry, target.vector_bits, wanted)
+        printer = _Entry(entry, lanes, target, bool(options.get("fast_math")), declarations)
+        functions.append(printer.function())
+        module.entries.append(EntryPoint(entry.symbol, list(entry.slots.order), 1 if entry.reductions else entry.rank, printer.cost))
+        module.lanes = max(module.lanes, lanes)
+    head = [f"; tack kernel {identifier(name)} for {target.arch}", ""]
+    width = f' "prefer-vector-width"="{target.vector_bits}" "min-legal-vector-width"="{target.vector_bits}"' if target.vector_bits else ""
+    tail = [*declarations.values(), "", f'attributes #0 = {{ nounwind "target-cpu"="{target.arch.partition("+")[0]}"{width} }}', "!0 = !{i32 1}", ""]
+    module.text = "\n".join([*head, *functions, *tail])
+    return module
+
+
+class _Entry:
+    def __init__(self, entry: EntryPlan, lanes: int, target: Target, fast: bool, declarations: dict[str, str]) -> None:
+        self.entry, self.lanes, self.target = entry, lanes, target
+        self.declarations = declarations
+        self.w = Writer()
+        root = {r.var for r in entry.reductions}
+        self.flow: Flow = analyse(entry.prologue, entry.body, lanes, entry.rank, entry.step[-1] if entry.step else None, root)
+        self.words = Words(self.w, entry.slots)
+        arithmetic = Arithmetic(self.w, self._declare, fast)
+        self.body = Body(self.w, arithmetic, self.flow, self.words, local_arrays(entry), _hints(entry), root)
+        self.body.memory.used = {a for i in instructions(entry.prologue, entry.body) for a in i.args}
+        self.reductions = Accumulators(self.body, entry.reductions) if entry.reductions else None
+        self.size = size_of(entry)
+        self.stream = self._streamed()
+        self.streaming = ""  # i1: whether this launch bypasses the caches
+        self.cost = -1.0 if entry.single else iteration_ns(entry, self.flow)
+
+    def _declare(self, name: str, text: str) -> None:
+        self.declarations.setdefault(name, text)
+
+    def function(self) -> str:
+        w = self.w
+        w.lines = []
+        done = w.label("exit")
+        start = w.label("start")
+        w.cbr(w.op("some", "icmp slt i64 %begin, %end"), start, done)
+        w.start(start)
+        self.body.straight(self.entry.prologue)
+        if self.entry.single:
+            self.body.memory.zero_locals()
+            self.body.iteration(self.entry.body, None)
+        elif self.reductions is not None:
+            self._blocks()
+        else:
+            if self.stream is not None:
+                self._decide_streaming()
+            self._range("%begin", "%end")
+            if self.streaming:
+                self._fence()
+        w.start(done)
+        w.do("ret void")
+        about = [f";   words[{k}]: {text}" for k, text in sorted(self.words.about.items())]
+        head = [f"; {self.lanes} iteration{'s' if self.lanes > 1 else ''} at a time", *about]
+        signature = f"define void @{self.entry.symbol}(ptr noalias readonly %words, i64 %begin, i64 %end) #0 {{"
+        return "\n".join([*head, signature, "entry:", *w.entry, *w.lines, "}", ""])
+
+    # ---- index ranges
+
+    def _count(self, dim: int) -> str:
+        """How many iterations the loop has along ``dim``."""
+        return self.body.kept[self.entry.counts[dim]] if self.entry.counts else self.words.launch("extent", dim)
+
+    def _bound(self, kind: str, dim: int) -> str | None:
+        """The loop's start or step along ``dim``; None where it is 0 or 1."""
+        known = (self.entry.start if kind == "start" else self.entry.step)[dim]
+        if known is not None:
+            return None if known == (0 if kind == "start" else 1) else str(known)
+        kept = self.entry.first if kind == "start" else self.entry.stride
+        return self.body.kept[kept[dim]] if kept else self.words.launch(kind, dim)
+
+    def _index(self, dim: int, counter: str, hint: str) -> str:
+        """start + counter * step."""
+        start, step = self._bound("start", dim), self._bound("step", dim)
+        value = counter if step is None else self.w.op(hint, f"mul i64 {counter}, {step}")
+        return value if start is None else self.w.op(hint, f"add i64 {value}, {start}")
+
+    def _range(self, low: str, high: str) -> None:
+        """Iterations [low, high) of the linear range, which is not empty."""
+        w, rank = self.w, self.entry.rank
+        if rank == 1:
+            self.body.index = [""]
+            self._row(low, high)
+            return
+        # Divisions only here: after this, counters.
+        at = w.once("at", "alloca i64, align 8")
+        column = w.once("column", "alloca i64, align 8")
+        coords = [w.once(f"coordinate{d}", "alloca i64, align 8") for d in range(rank - 1)]
+        w.do(f"store i64 {low}, ptr {at}")
+        rest = low
+        for d in range(rank - 1, 0, -1):
+            count = self._count(d)
+            place = column if d == rank - 1 else coords[d]
+            w.do(f"store i64 {w.op('coordinate', f'urem i64 {rest}, {count}')}, ptr {place}")
+            rest = w.op("rest", f"udiv i64 {rest}, {count}")
+        w.do(f"store i64 {rest}, ptr {coords[0]}")
+        row, done = w.label("row"), w.label("rows.done")
+        w.start(row)
+        now, first = w.op("now", f"load i64, ptr {at}"), w.op("first", f"load i64, ptr {column}")
+        values = [w.op(f"coordinate{d}.now", f"load i64, ptr {c}") for d, c in enumerate(coords)]
+        self.body.index = [*(self._index(d, v, f"index{d}") for d, v in enumerate(values)), ""]
+        length = w.op("length", f"sub nsw i64 {self._count(rank - 1)}, {first}")
+        left = w.op("left", f"sub nsw i64 {high}, {now}")
+        count = w.op("count", f"select i1 {w.op('whole', f'icmp slt i64 {length}, {left}')}, i64 {length}, i64 {left}")
+        self._row(first, w.op("last", f"add nsw i64 {first}, {count}"))
+        after = w.op("after", f"add nsw i64 {now}, {count}")
+        w.do(f"store i64 {after}, ptr {at}")
+        w.do(f"store i64 0, ptr {column}")
+        carry = "1"
+        for d in range(rank - 2, -1, -1):
+            up = w.op("up", f"add nsw i64 {values[d]}, {carry}")
+            if d:
+                wrap = w.op("wrap", f"icmp eq i64 {up}, {self._count(d)}")
+                w.do(f"store i64 {w.op('up', f'select i1 {wrap}, i64 0, i64 {up}')}, ptr {coords[d]}")
+                carry = w.op("carry", f"zext i1 {wrap} to i64")
+            else:
+                w.do(f"store i64 {up}, ptr {coords[d]}")
+        w.cbr(w.op("more", f"icmp slt i64 {after}, {high}"), row, done)
+        w.start(done)
+
+    def _group(self, at: str, first: str, mask: str | None) -> None:
+        """The body for the iterations from ``at`` on."""
+        w, body = self.w, self.body
+        dim = self.entry.rank - 1
+        body.index[dim] = self._index(dim, at, f"index{dim}")
+        if self.lanes > 1 and self.entry.step[dim] is None:
+            step = self._bound("step", dim)
+            assert step is not None
+            t = f"<{self.lanes} x i64>"
+            iota = "<" + ", ".join(f"i64 {k}" for k in range(self.lanes)) + ">"
+            far = w.op("far", f"mul {t} {body.values.splat('i64', step, 'step', once=not self.entry.stride)}, {iota}")
+            body.inner_vector = w.op(f"index{dim}.lanes", f"add {t} {body.values.splat('i64', body.index[dim], 'index')}, {far}")
+        body.memory.zero_locals()
+        if self.reductions is not None:
+            self.reductions.begin_group(w.op("place", f"sub nsw i64 {at}, {first}"))
+        body.iteration(self.entry.body, mask)
+        if self.reductions is not None:
+            self.reductions.end_group(mask)
+
+    def _row(self, first: str, last: str) -> None:
+        """Columns [first, last) of a row, which are not empty."""
+        w, n = self.w, self.lanes
+        at = w.once("position", "alloca i64, align 8")
+        w.do(f"store i64 {first}, ptr {at}")
+        done = w.label("row.done")
+        if n == 1:
+            loop = w.label("iteration")
+            w.start(loop)
+            now = w.op("i", f"load i64, ptr {at}")
+            self._group(now, first, None)
+            after = w.op("i.up", f"add nuw nsw i64 {now}, 1")
+            w.do(f"store i64 {after}, ptr {at}")
+            w.cbr(w.op("more", f"icmp slt i64 {after}, {last}"), loop, done)
+            w.start(done)
+            return
+        some, part = w.label("some.lanes"), w.label("part")
+        count = w.once("lanes.on", "alloca i64, align 8")
+        if self.size > _ONE_COPY:
+            w.start(part)
+            now = w.op("i", f"load i64, ptr {at}")
+            left = w.op("left", f"sub nsw i64 {last}, {now}")
+            on = w.op("on", f"select i1 {w.op('full', f'icmp sgt i64 {left}, {n}')}, i64 {n}, i64 {left}")
+            self._group(now, first, self._first_lanes(on))
+            self._advance(at, now, str(n), last, part, done)
+            w.start(done)
+            return
+        check, tail = w.label("groups"), w.label("tail")
+        if self.stream is not None:
+            self._align(first, last, count, some, check)
+        w.start(check)
+        now = w.op("i", f"load i64, ptr {at}")
+        enough = w.op("enough", f"icmp sge i64 {w.op('left', f'sub nsw i64 {last}, {now}')}, {n}")
+        group = w.label("group")
+        stream = w.label("group.streamed") if self.stream is not None else ""
+        choose = w.label("choose") if stream else group
+        w.cbr(enough, choose, tail)
+        if stream:
+            w.start(choose)
+            w.cbr(self.streaming, stream, group)
+        for label in filter(None, (group, stream)):
+            w.start(label)
+            now = w.op("i", f"load i64, ptr {at}")
+            self.body.memory.nontemporal = self.stream if label == stream else None
+            self._group(now, first, None)
+            self.body.memory.nontemporal = None
+            after = w.op("i.up", f"add nuw nsw i64 {now}, {n}")
+            w.do(f"store i64 {after}, ptr {at}")
+            left = w.op("left", f"sub nsw i64 {last}, {after}")
+            w.cbr(w.op("more", f"icmp sge i64 {left}, {n}"), label, tail)
+        w.start(tail)
+        now = w.op("i", f"load i64, ptr {at}")
+        left = w.op("left", f"sub nsw i64 {last}, {now}")
+        w.do(f"store i64 {left}, ptr {count}")
+        w.cbr(w.op("some", f"icmp sgt i64 {left}, 0"), some, done)
+        w.start(some)
+        now, on = w.op("i", f"load i64, ptr {at}"), w.op("on", f"load i64, ptr {count}")
+        self._group(now, first, self._first_lanes(on))
+        if self.stream is not None:
+            self._advance(at, now, on, last, check, done)
+        w.start(done)
+
+    def _advance(self, at: str, now: str, by: str, last: str, again: str, done: str) -> None:
+        w = self.w
+        after = w.op("i.up", f"add nuw nsw i64 {now}, {by}")
+        w.do(f"store i64 {after}, ptr {at}")
+        w.cbr(w.op("more", f"icmp slt i64 {after}, {last}"), again, done)
+
+    def _first_lanes(self, on: str) -> str:
+        """The mask of the first ``on`` lanes."""
+        w, n = self.w, self.lanes
+        narrow = w.op("on", f"trunc i64 {on} to i32")
+        return w.op("mask", f"icmp ult <{n} x i32> {self.body.values.steps(i32, 1)}, {self.body.values.splat('i32', narrow, 'on')}")
+
+    # ---- reductions
+
+    def _blocks(self) -> None:
+        """A launch over blocks of iterations."""
+        w, entry = self.w, self.entry
+        assert self.reductions is not None and entry.block is not None
+        size, total = self.body.kept[entry.block], self.body.kept[entry.counts[-1]]
+        block = w.once("block.next", "alloca i64, align 8")
+        w.do(f"store i64 %begin, ptr {block}")
+        loop, done = w.label("block"), w.label("blocks.done")
+        w.start(loop)
+        now = w.op("block", f"load i64, ptr {block}")
+        low = w.op("low", f"mul nsw i64 {now}, {size}")
+        end = w.op("end", f"add nsw i64 {low}, {size}")
+        high = w.op("high", f"select i1 {w.op('full', f'icmp slt i64 {end}, {total}')}, i64 {end}, i64 {total}")
+        self.reductions.begin_block()
+        self._range(low, high)
+        self.reductions.end_block(now)
+        after = w.op("block.up", f"add nuw nsw i64 {now}, 1")
+        w.do(f"store i64 {after}, ptr {block}")
+        w.cbr(w.op("more", f"icmp slt i64 {after}, %end"), loop, done)
+        w.start(done)
+
+    # ---- non-temporal stores
+
+    def _streamed(self) -> Instr | None:
+        """The store that may bypass the caches: the only one, contiguous, of an array that is not read, in a straight body."""
+        if self.lanes == 1 or self.entry.single or self.reductions is not None or self.size > _STREAM_SIZE or not self.target.arch.startswith("x86-64"):
+            return None
+        stores = []
+        loaded: set[object] = set()
+        for node in self.entry.body.body:
+            if not isinstance(node, Instr) or node.op == "atomic":
+                return None
+            if node.op in ("store", "store_flat"):
+                stores.append(node)
+            elif node.op in ("load", "load_flat"):
+                loaded.add(node.attr)
+        if len(stores) != 1:
+            return None
+        store = stores[0]
+        array, _ = indices_of(store)
+        if not isinstance(array, ArrayParam) or array in loaded or array.layout == Layout.GENERAL:
+            return None
+        if access(store, self.flow.form).step != 1 or array.dtype.itemsize * self.lanes not in (16, 32, 64):
+            return None
+        return store if self._address_slice(store) is not None else None
+
+    def _address_slice(self, store: Instr) -> list[Instr] | None:
+        """The instructions that compute the store's indices, if they are arithmetic of the launch's indices alone."""
+        _, indices = indices_of(store)
+        need: set[Instr] = set()
+        work = list(indices)
+        while work:
+            instr = work.pop()
+            if instr in need:
+                continue
+            if instr.op not in ("const", "arg", "shape", "index", "add", "sub", "mul", "neg", "lshift", "cast"):
+                return None
+            need.add(instr)
+            work += instr.args
+        out = [i for i in self.entry.body.body if isinstance(i, Instr) and i in need]
+        return out if len(out) == len(need) else None
+
+    def _decide_streaming(self) -> None:
+        assert self.stream is not None
+        w = self.w
+        array, _ = indices_of(self.stream)
+        total = self._count(0)
+        for d in range(1, self.entry.rank):
+            total = w.op("total", f"mul i64 {total}, {self._count(d)}")
+        self.streaming = w.op("streaming", f"icmp uge i64 {total}, {_STREAM_BYTES // array.dtype.itemsize}")
+
+    def _align(self, first: str, last: str, count: str, some: str, check: str) -> None:
+        """Steps a few iterations up to where the store's address is aligned to the vector."""
+        assert self.stream is not None
+        w, body = self.w, self.body
+        store = self.stream
+        array, _ = indices_of(store)
+        assert isinstance(array, ArrayParam)
+        align = w.label("align")
+        w.cbr(self.streaming, align, check)
+        w.start(align)
+        dim = self.entry.rank - 1
+        body.index[dim] = self._index(dim, first, f"index{dim}")
+        part = self._address_slice(store)
+        assert part is not None
+        for instr in part:
+            body._instr(instr, None)
+        address = w.op("address", f"ptrtoint ptr {body.memory._base(array, access(store, self.flow.form), store.op == 'store_flat')} to i64")
+        size = array.dtype.itemsize
+        over = w.op("over", f"and i64 {w.op('less', f'sub i64 0, {address}')}, {size * self.lanes - 1}")
+        steps = w.op("steps", f"udiv i64 {over}, {size}")
+        left = w.op("left", f"sub nsw i64 {last}, {first}")
+        on = w.op("on", f"select i1 {w.op('short', f'icmp slt i64 {left}, {steps}')}, i64 {left}, i64 {steps}")
+        w.do(f"store i64 {on}, ptr {count}")
+        w.cbr(w.op("some", f"icmp sgt i64 {on}, 0"), some, check)
+
+    def _fence(self) -> None:
+        """Orders the non-temporal stores before whatever says that the launch is over."""
+        w = self.w
+        fence, after = w.label("fence"), w.label("fence.done")
+        w.cbr(self.streaming, fence, after)
+        w.start(fence)
+        self._declare("llvm.x86.sse.sfence", "declare void @llvm.x86.sse.sfence()")
+        w.do("call void @llvm.x86.sse.sfence()")
+        w.start(after)
+
+
+def _hints(entry: EntryPlan) -> dict[Instr, str]:
+    """Names for values: the variable they are bound to, or what they are."""
+    out: dict[Instr, str] = {}
+    for instr in instructions(entry.prologue, entry.body):
+        if instr.op == "set" and isinstance(instr.attr, Var):
+            out[instr] = instr.attr.name
+            out.setdefault(instr.args[0], identifier(instr.attr.name))
+        elif instr.op in ("load", "load_flat") and not isinstance(instr.attr, str):
+            out.setdefault(instr, identifier(getattr(instr.attr, "name", "t")) + ".value")
+    return out
+
+

@@ -1,0 +1,121 @@
+"""Prints reductions: 64 running results per block of iterations, folded in an order that the extent alone decides.
+
+Iteration ``c`` of a row piece contributes to running result ``(c - first) % 64``, whatever the number of lanes; at the end of a block the
+64 are folded by halves. So the bits depend neither on threads nor on the SIMD width.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..ir.nodes import Instr
+from ..types import DType
+from .llvm_text import llvm_type
+from .params import ReductionPlan
+
+if TYPE_CHECKING:
+    from .llvm_body import Body
+
+__all__ = ["WIDTH", "Accumulators", "combine"]
+
+WIDTH = 64
+_INT = {"add": "add", "mul": "mul", "and": "and", "or": "or", "xor": "xor"}
+
+
+def _identity(op: str, dtype: DType) -> object:
+    if op in ("min", "max"):
+        return float("nan") if dtype.is_float else dtype.max if op == "min" else dtype.min  # a number is preferred to a NaN
+    if op == "add":
+        return -0.0 if dtype.is_float else 0
+    if op == "mul":
+        return 1.0 if dtype.is_float else 1
+    return -1 if op == "and" else 0
+
+
+def _fold(body: Body, op: str, dtype: DType, lanes: int, a: str, b: str) -> str:
+    if op in ("min", "max"):
+        return body.arithmetic.minmax(op, dtype, lanes, a, b, op)
+    name = f"f{op} {body.arithmetic.fast}".rstrip() if dtype.is_float else _INT[op]
+    return body.w.op(op, f"{name} {llvm_type(dtype, lanes)} {a}, {b}")
+
+
+class Accumulators:
+    """The running results of one entry's reductions."""
+
+    def __init__(self, body: Body, reductions: list[ReductionPlan]) -> None:
+        self.body, self.reductions = body, reductions
+        self.shelves = [body.w.once("running", f"alloca [{WIDTH} x {llvm_type(r.var.type)}], align 64") for r in reductions]
+        self._before: list[tuple[str, str]] = []
+
+    def begin_block(self) -> None:
+        w = self.body.w
+        for r, shelf in zip(self.reductions, self.shelves, strict=True):
+            t = llvm_type(r.var.type, WIDTH)
+            w.do(f"store {t} {self.body.arithmetic.splat(r.var.type, WIDTH, _identity(r.op, r.var.type))}, ptr {shelf}, align 64")
+
+    def begin_group(self, offset: str) -> None:
+        """Gives the variables the running results of a group of lanes; ``offset`` is its place in its row."""
+        w, n = self.body.w, self.body.lanes
+        place = w.op("place", f"and i64 {offset}, {WIDTH - 1}")
+        self._before = []
+        for r, shelf in zip(self.reductions, self.shelves, strict=True):
+            at = w.op("running.at", f"getelementptr {llvm_type(r.var.type)}, ptr {shelf}, i64 {place}")
+            value = w.op(f"{r.var.name}.running" if r.var.name.isidentifier() and r.var.name.isascii() else "running", f"load {llvm_type(r.var.type, n)}, ptr {at}, align {r.var.type.itemsize}")
+            self.body.put(r.var, value)
+            self._before.append((at, value))
+
+    def end_group(self, mask: str | None) -> None:
+        w, n = self.body.w, self.body.lanes
+        for r, (at, before) in zip(self.reductions, self._before, strict=True):
+            t = llvm_type(r.var.type, n)
+            value = self.body.get(r.var, "running")
+            if mask is not None:
+                value = w.op("running", f"select <{n} x i1> {mask}, {t} {value}, {t} {before}")
+            w.do(f"store {t} {value}, ptr {at}, align {r.var.type.itemsize}")
+
+    def end_block(self, block: str) -> None:
+        """Folds the running results and stores them as the block's partial result."""
+        w = self.body.w
+        for r, shelf in zip(self.reductions, self.shelves, strict=True):
+            dtype = r.var.type
+            half = WIDTH // 2
+            value = ""
+            while half:
+                upper = w.op("upper", f"getelementptr {llvm_type(dtype)}, ptr {shelf}, i64 {half}")
+                t = llvm_type(dtype, half)
+                low = w.op("low", f"load {t}, ptr {shelf}, align {dtype.itemsize}")
+                high = w.op("high", f"load {t}, ptr {upper}, align {dtype.itemsize}")
+                value = _fold(self.body, r.op, dtype, half, low, high)
+                w.do(f"store {t} {value}, ptr {shelf}, align {dtype.itemsize}")
+                half //= 2
+            place = w.op("partial.place", f"mul nsw i64 {block}, 8")
+            first = self.body.memory.cell_at(r.partials)
+            at = w.op("partial.at", f"getelementptr i8, ptr {first}, i64 {place}")
+            w.do(f"store {llvm_type(dtype)} {value}, ptr {at}, align 8")
+
+
+def combine(body: Body, node: Instr) -> None:
+    """Folds the blocks' partial results, in order, into the reduction's cell."""
+    op, partials, cell, dtype = node.attr  # type: ignore[misc]
+    assert isinstance(op, str) and isinstance(dtype, DType) and isinstance(partials, int) and isinstance(cell, int)
+    w, t = body.w, llvm_type(dtype)
+    blocks = body.values.scalar(node.args[0])
+    total = w.once("total", f"alloca {t}, align 8")
+    k_at = w.once("block.next", "alloca i64, align 8")
+    w.do(f"store {t} {body.memory.cell(dtype, cell, 'before')}, ptr {total}")
+    w.do(f"store i64 0, ptr {k_at}")
+    first = body.memory.cell_at(partials)
+    head, more, done = w.label("combine.head"), w.label("combine.next"), w.label("combine.done")
+    w.start(head)
+    k = w.op("block", f"load i64, ptr {k_at}")
+    w.cbr(w.op("more", f"icmp slt i64 {k}, {blocks}"), more, done)
+    w.start(more)
+    place = w.op("partial.place", f"mul nsw i64 {k}, 8")
+    at = w.op("partial.at", f"getelementptr i8, ptr {first}, i64 {place}")
+    sofar = w.op("so.far", f"load {t}, ptr {total}")
+    folded = _fold(body, op, dtype, 1, sofar, w.op("partial", f"load {t}, ptr {at}, align 8"))
+    w.do(f"store {t} {folded}, ptr {total}")
+    w.do(f"store i64 {w.op('block.up', f'add nsw i64 {k}, 1')}, ptr {k_at}")
+    w.br(head)
+    w.start(done)
+    body.memory.set_cell(dtype, cell, w.op("total", f"load {t}, ptr {total}"))

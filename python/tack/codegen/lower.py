@@ -1,0 +1,208 @@
+"""Lowers the language's operations to primitive ones that never trap, and inlines the math library.
+
+The result is typed IR of the operations below. Beyond those of ``ir.nodes`` it uses
+
+==============  ==========================================================================================
+quot, rem       truncating integer division; the divisor is not 0, and MIN / -1 does not occur
+lshift, rshift  shifts whose count is in [0, N); rshift is arithmetic for signed types
+frem            C's fmod
+index           attr: dim; the launch's index along it
+cell, set_cell  attr: byte offset; a scalar in the kernel's scratch memory
+sequence        attr: depth; the variable of an enclosing tack.sequential, 0 being the outermost
+keep            (value), attr: Var; a value of the prologue that the printer asks for by that name
+combine         (blocks), attr: (op, partials, cell, type); folds the blocks' results of a reduction into its cell
+==============  ==========================================================================================
+
+Floating-point contraction is decided here and nowhere else: an ``add`` or ``sub`` of floats one of whose operands is a ``mul`` that has
+no other use becomes an ``fma`` (the left operand, if both are such products). ``exact=True`` forms none, and the bodies of math
+functions are taken as written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..ir.nodes import Block, Break, Continue, For, Function, If, Instr, Leave, Loc, Node, Scope, Var, While
+from ..types import BOOL, DType, i64
+from .legalize import reads, writes
+from .lower_ops import Builder, floor_divide, int_pow, modulo, shift
+from .walk import Walk, instructions, run
+
+__all__ = ["MathLibrary", "NATIVE_MATH", "PRIMITIVE", "Lowering", "index_prologue"]
+
+MathLibrary = Callable[[str, DType], Function]
+
+NATIVE_MATH = frozenset({"sqrt", "floor", "ceil", "trunc", "rint", "round", "fabs", "copysign", "fma", "isnan", "isinf", "isfinite"})
+PRIMITIVE = frozenset(
+    "const arg shape index get set load store load_flat store_flat atomic cell set_cell sequence keep combine add sub mul div quot rem frem neg abs lshift rshift "
+    "and or xor not lnot eq ne lt le gt ge min max select cast bitcast fma math bits print".split()
+)
+
+
+class Lowering:
+    """Clones blocks of one entry. ``contract`` allows fma;"""
+
+    def __init__(self, math: MathLibrary, contract: bool) -> None:
+        self.math = math
+        self.contract = contract
+        self.depth = 0  # of math functions being inlined
+        self.values: dict[Instr, Instr] = {}
+        self.variables: dict[Var, Var] = {}
+        self.scopes: dict[Scope, Scope] = {}
+        self.uses: dict[Instr, int] = {}
+
+    def block(self, block: Block) -> Block:
+        """A lowered copy. Variables are shared with the original unless ``variables`` renames them."""
+        if self.contract:
+            self.uses.update(_uses(block))
+        return run(self._block(block))
+
+    def _var(self, var: Var) -> Var:
+        return self.variables.get(var, var)
+
+    def _block(self, block: Block) -> Walk[Block]:
+        b = Builder()
+        values = self.values
+        for node in block.body:
+            if isinstance(node, Instr):
+                b.loc = node.loc
+                values[node] = yield self._instr(node, b)
+            elif isinstance(node, If):
+                then = yield self._block(node.then)
+                orelse = yield self._block(node.orelse)
+                b.out.append(If(values[node.cond], then, orelse, node.loc))
+            elif isinstance(node, For):
+                # A counter of its own, so that assigning the user's variable changes nothing and a variable that is also read after
+                # the loop does not slow its uses inside.
+                counter = Var(node.var.name, node.var.type)
+                body = yield self._block(node.body)
+                now = Instr("get", counter.type, (), counter, node.loc)
+                body.body[:0] = [now, Instr("set", None, (now,), self._var(node.var), node.loc)]
+                orelse = yield self._block(node.orelse)
+                b.out.append(For(counter, values[node.start], values[node.stop], values[node.step], body, orelse, node.loc))
+            elif isinstance(node, While):
+                test = yield self._block(node.test)
+                body = yield self._block(node.body)
+                orelse = yield self._block(node.orelse)
+                b.out.append(While(test, values[node.cond], body, orelse, node.loc))
+            elif isinstance(node, Scope):
+                scope = self.scopes[node] = Scope(Block(), node.label, node.loc)
+                scope.body = yield self._block(node.body)
+                b.out.append(scope)
+            elif isinstance(node, Leave):
+                b.out.append(Leave(self.scopes[node.scope], node.loc))
+            else:
+                b.out.append(Break(node.loc) if isinstance(node, Break) else Continue(node.loc))
+        return Block(b.out)
+
+    def _instr(self, node: Instr, b: Builder) -> Walk[Instr]:
+        values = self.values
+        args = tuple(values[a] for a in node.args)
+        op, t = node.op, node.type
+        if op in ("get", "set"):
+            assert isinstance(node.attr, Var)
+            return b.emit(op, t, args, self._var(node.attr))
+        if op in ("add", "sub") and t is not None and t.is_float and self.contract and not self.depth:
+            fused = self._fuse(node, args, b)
+            if fused is not None:
+                return fused
+        if op in ("floordiv", "mod"):
+            assert t is not None
+            if t.is_float:
+                rest = yield self._call("fmod", t, args, b, node.loc)
+                return floor_divide(b, args[0], args[1], rest) if op == "floordiv" else modulo(b, args[0], args[1], rest)
+            return floor_divide(b, *args) if op == "floordiv" else modulo(b, *args)
+        if op in ("shl", "shr"):
+            return shift(b, op, args[0], args[1])
+        if op == "pow":
+            assert t is not None
+            if t.is_int:
+                return int_pow(b, args[0], args[1])
+            if args[1].op == "const" and args[1].attr == 2:
+                return b.mul(args[0], args[0])
+            return (yield self._call("pow", t, args, b, node.loc))
+        if op == "math":
+            assert isinstance(node.attr, str)
+            if node.attr == "fma":
+                return b.emit("fma", t, args)
+            if node.attr in NATIVE_MATH:
+                return b.emit("math", t, args, node.attr)
+            of = args[0].type
+            assert of is not None
+            return (yield self._call(node.attr, of, args, b, node.loc))
+        if op == "store" or op == "store_flat":
+            return self._store(node, args, b)
+        if op == "cast" and t == args[0].type:
+            return args[0]
+        if op == "cast" and t == BOOL and args[0].type is not None:
+            return b.emit("ne", BOOL, (args[0], b.const(args[0].type, 0)))
+        if op == "assert_":
+            return b.emit("const", BOOL, (), True)  # checked by debug builds alone
+        assert op in PRIMITIVE, op
+        return b.emit(op, t, args, node.attr)
+
+    def _store(self, node: Instr, args: tuple[Instr, ...], b: Builder) -> Instr:
+        array = node.attr
+        dtype = getattr(array, "dtype")
+        value = args[0] if args[0].type == dtype else b.cast(args[0], dtype)
+        return b.emit(node.op, None, (value, *args[1:]), array)
+
+    def _fuse(self, node: Instr, args: tuple[Instr, ...], b: Builder) -> Instr | None:
+        for side in (0, 1):
+            product = node.args[side]
+            if product.op != "mul" or self.uses.get(product, 0) != 1:
+                continue
+            mul = self.values[product]
+            if mul.op != "mul":
+                continue
+            x, y = mul.args
+            other = args[1 - side]
+            if node.op == "sub":
+                if side == 0:
+                    other = b.emit("neg", node.type, (other,))
+                else:
+                    x = b.emit("neg", node.type, (x,))
+            return b.emit("fma", node.type, (x, y, other))
+        return None
+
+    def _call(self, name: str, dtype: DType, args: tuple[Instr, ...], b: Builder, loc: Loc | None) -> Walk[Instr]:
+        """Inlines a function of the math library."""
+        try:
+            function = self.math(name, dtype)
+        except KeyError:
+            if name == "fmod":
+                return b.emit("frem", dtype, args)
+            raise
+        saved = self.values, self.variables, self.scopes
+        self.values, self.scopes = {}, {}
+        self.variables = {v: Var(v.name, v.type) for v in _variables(function)}
+        self.depth += 1
+        for param, value in zip(function.params, args, strict=True):
+            b.emit("set", None, (value,), self.variables[param])
+        body = yield self._block(function.body)
+        result = self.variables[function.results[0]]
+        self.depth -= 1
+        self.values, self.variables, self.scopes = saved
+        b.out.extend(body.body)
+        return b.emit("get", result.type, (), result)
+
+
+def _uses(block: Block) -> dict[Instr, int]:
+    count: dict[Instr, int] = {}
+    for instr in instructions(block):
+        for arg in instr.args:
+            count[arg] = count.get(arg, 0) + 1
+    return count
+
+
+def _variables(function: Function) -> list[Var]:
+    return list(dict.fromkeys([*function.params, *function.results, *writes(function.body), *reads(function.body)]))
+
+
+def index_prologue(indices: list[Var]) -> list[Node]:
+    """Binds a launch's index variables at the start of an iteration."""
+    out: list[Node] = []
+    for d, var in enumerate(indices):
+        index = Instr("index", i64, (), d)
+        out += [index, Instr("set", None, (index,), var)]
+    return out

@@ -1,0 +1,243 @@
+"""Finds what differs between lanes: values, variables, and control flow that only some lanes take.
+
+A *region* is a part of the body that the same lanes run: the arm of an If whose condition differs, the body of a loop that lanes leave at
+different times, and what follows a jump that only some took. The body itself is region 0. A variable whose accesses all lie in one
+region and those inside it never needs a mask for what is set in that very region, and is one scalar if only uniform values are set there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..ir.nodes import Block, Break, Continue, For, If, Instr, Leave, LocalArray, Node, Scope, Var, While
+from .affine import Form, access, stride_of
+from .walk import Walk, nodes, run
+
+__all__ = ["Flow", "Target", "analyse"]
+
+# Where lanes can jump to: (what, node). ("continue", None) ends the iteration.
+Target = tuple[str, "For | While | Scope | None"]
+
+_MEMORY = frozenset({"load", "load_flat", "store", "store_flat", "atomic"})
+
+
+@dataclass(slots=True)
+class Flow:
+    """What ``analyse`` found. With one lane nothing differs and all sets are empty."""
+
+    lanes: int
+    forms: dict[Instr, Form] = field(default_factory=dict)  # uniform values are left out
+    varying: set[Var] = field(default_factory=set)
+    masked: set[Instr] = field(default_factory=set)  # sets that must keep the other lanes' values
+    divergent: set[Node] = field(default_factory=set)  # Ifs and loops that split lanes; jumps that leave some behind
+    exits: dict[Node, tuple[Target, ...]] = field(default_factory=dict)  # where lanes inside a node may have gone, beyond its end
+    inner_exits: dict[Node, tuple[Target, ...]] = field(default_factory=dict)  # of a loop: those that leave its body
+    targets: set[Target] = field(default_factory=set)
+    vectors: set[Instr] = field(default_factory=set)  # uniform and affine values that are needed lane by lane as well
+
+    def form(self, value: Instr) -> Form:
+        return self.forms.get(value, 0)
+
+    def uniform(self, value: Instr) -> bool:
+        return self.forms.get(value, 0) == 0
+
+
+class _Analysis:
+    def __init__(self, lanes: int, rank: int, inner_step: int | None, root: set[Var]) -> None:
+        self.flow = Flow(lanes)
+        self.rank, self.inner_step = rank, inner_step
+        self.root = root
+        self.flow.varying |= root
+        self.changed = False
+        self.parent: list[int] = [0]
+        self.depth: list[int] = [0]
+
+    def round(self, blocks: tuple[Block, ...]) -> None:
+        flow = self.flow
+        self.parent, self.depth = [0], [0]
+        self.sets: dict[Var, list[tuple[int, Instr | None, bool]]] = {}
+        self.common: dict[Var, int] = dict.fromkeys(self.root, 0)
+        flow.exits, flow.inner_exits, flow.targets = {}, {}, set()
+        self.loops: list[tuple[For | While | None, int]] = [(None, 0)]
+        self.scopes: dict[Scope, int] = {}
+        for block in blocks:
+            run(self._block(block, 0))
+        flow.masked = set()
+        for var, sets in self.sets.items():
+            common = self.common[var]
+            if var not in flow.varying and any(region != common or differs for region, _, differs in sets):
+                flow.varying.add(var)
+                self.changed = True
+            flow.masked |= {instr for region, instr, _ in sets if instr is not None and region != common}
+
+    def _region(self, parent: int) -> int:
+        self.parent.append(parent)
+        self.depth.append(self.depth[parent] + 1)
+        return len(self.parent) - 1
+
+    def _touch(self, var: Var, region: int) -> None:
+        a = self.common.get(var, region)
+        b = region
+        while a != b:
+            if self.depth[a] >= self.depth[b]:
+                a = self.parent[a]
+            else:
+                b = self.parent[b]
+        self.common[var] = a
+
+    def _split(self, node: Node) -> None:
+        if node not in self.flow.divergent:
+            self.flow.divergent.add(node)
+            self.changed = True
+
+    def _form(self, instr: Instr) -> Form:
+        flow = self.flow
+        op = instr.op
+        if op == "get":
+            return None if instr.attr in flow.varying else 0
+        if op == "index":
+            return self.inner_step if instr.attr == self.rank - 1 else 0
+        if op in ("load", "load_flat"):
+            if isinstance(instr.attr, LocalArray) or any(not flow.uniform(a) for a in instr.args):
+                return None
+            return 0
+        if op == "atomic":
+            return None
+        if all(flow.uniform(a) for a in instr.args):
+            return 0
+        return stride_of(instr, flow.form)
+
+    def _instr(self, instr: Instr, region: int) -> None:
+        flow = self.flow
+        form = self._form(instr)
+        if form != 0:
+            flow.forms[instr] = form
+        elif instr in flow.forms:
+            del flow.forms[instr]
+        if instr.op == "get":
+            assert isinstance(instr.attr, Var)
+            self._touch(instr.attr, region)
+        elif instr.op == "set":
+            assert isinstance(instr.attr, Var)
+            self._touch(instr.attr, region)
+            self.sets.setdefault(instr.attr, []).append((region, instr, not flow.uniform(instr.args[0])))
+
+    def _block(self, block: Block, region: int) -> Walk[dict[Target, None]]:
+        """Visits a block; answers where lanes that entered it may have jumped to."""
+        flow = self.flow
+        gone: dict[Target, None] = {}  # ordered, so that the text is the same in every process
+        for node in block.body:
+            if isinstance(node, Instr):
+                self._instr(node, region)
+                continue
+            if isinstance(node, Break | Continue | Leave):
+                if isinstance(node, Leave):
+                    target: Target = ("leave", node.scope)
+                    home = self.scopes[node.scope]
+                else:
+                    loop, home = self.loops[-1]
+                    target = ("break" if isinstance(node, Break) else "continue", loop)
+                # A loop that lanes leave one by one keeps account of breaks where others have an else to run.
+                counted = target[0] == "break" and isinstance(target[1], For | While) and target[1] in flow.divergent and bool(target[1].orelse.body)
+                if region != home or counted:
+                    self._split(node)
+                    gone[target] = None
+                    flow.targets.add(target)
+                break
+            left: dict[Target, None]
+            if isinstance(node, If):
+                then = orelse = region
+                if not flow.uniform(node.cond):
+                    self._split(node)
+                if node in flow.divergent:
+                    then, orelse = self._region(region), self._region(region)
+                left = yield self._block(node.then, then)
+                left = left | (yield self._block(node.orelse, orelse))
+            elif isinstance(node, Scope):
+                self.scopes[node] = region
+                left = yield self._block(node.body, region)
+                left.pop(("leave", node), None)
+            else:
+                left = yield self._loop(node, region)
+            if left:
+                flow.exits[node] = tuple(left)
+                region = self._region(region)
+                gone |= left
+        return gone
+
+    def _loop(self, node: For | While, region: int) -> Walk[dict[Target, None]]:
+        flow = self.flow
+        inside = self._region(region) if node in flow.divergent else region
+        self.loops.append((node, inside))
+        if isinstance(node, For):
+            if not all(flow.uniform(v) for v in (node.start, node.stop, node.step)):
+                self._split(node)
+            own = not (flow.uniform(node.start) and flow.uniform(node.step))
+            self._touch(node.var, inside)
+            self.sets.setdefault(node.var, []).append((inside, None, own))
+            left = yield self._block(node.body, inside)
+        else:
+            left = yield self._block(node.test, inside)
+            if not flow.uniform(node.cond):
+                self._split(node)
+            left = left | (yield self._block(node.body, inside))
+        self.loops.pop()
+        flow.inner_exits[node] = tuple(left)
+        left.pop(("continue", node), None)
+        if left:
+            self._split(node)
+        left.pop(("break", node), None)
+        after = self._region(region) if node in flow.divergent else region
+        left = left | (yield self._block(node.orelse, after))
+        return left
+
+
+def analyse(prologue: Block, body: Block, lanes: int, rank: int, inner_step: int | None, root: set[Var]) -> Flow:
+    """``inner_step``: the constant step of the last index, or None. ``root``: variables that the printer reads in all lanes at the end."""
+    analysis = _Analysis(lanes, rank, inner_step, root)
+    if lanes == 1:
+        return Flow(1)
+    while True:
+        analysis.changed = False
+        analysis.round((prologue, body))
+        if not analysis.changed:
+            break
+    _find_vectors(analysis.flow, prologue, body)
+    return analysis.flow
+
+
+def _find_vectors(flow: Flow, *blocks: Block) -> None:
+    need = flow.vectors
+
+    def want(*values: Instr) -> None:
+        need.update(v for v in values if flow.form(v) is not None and v.op != "const")
+
+    for node in nodes(*blocks):
+        if isinstance(node, For):
+            if node in flow.divergent and not all(flow.uniform(v) for v in (node.start, node.stop, node.step)):
+                want(node.start, node.stop, node.step)
+        elif isinstance(node, Instr):
+            if node.op in _MEMORY:
+                _memory_vectors(flow, node, want)
+            elif node.op == "set":
+                if node.attr in flow.varying:
+                    want(node.args[0])
+            elif flow.form(node) is None:
+                if node.op == "select" and flow.uniform(node.args[0]):
+                    want(*node.args[1:])
+                else:
+                    want(*node.args)
+
+
+def _memory_vectors(flow: Flow, node: Instr, want: object) -> None:
+    assert callable(want)
+    split = access(node, flow.form)
+    want(*(index for _, index in split.lanes))
+    if node.op == "atomic":
+        want(*node.args)  # lanes take turns, each with its own operands
+    elif node.op in ("store", "store_flat"):
+        local = isinstance(node.attr, LocalArray)
+        if local or split.step != 0 or not flow.uniform(node.args[0]):
+            want(node.args[0])
+    if isinstance(node.attr, LocalArray) and split.step != 0:
+        want(*node.args[1 if node.op == "store" else 0 :])

@@ -1,0 +1,71 @@
+"""Compiles LLVM IR to object code, assembly or optimised IR: the only place that imports llvmlite."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from ..errors import CompileError
+
+__all__ = ["compile_ir"]
+
+_lock = threading.Lock()  # llvmlite has one global context
+_ready: Any = None
+
+
+def _llvm() -> Any:
+    """llvmlite.binding, with the native target ready."""
+    global _ready
+    if _ready is None:
+        try:
+            import llvmlite.binding as binding
+        except ImportError as error:
+            raise RuntimeError(
+                f"Cannot compile for the 'cpu' device: missing dependency.\n  {error}\n  Requires llvmlite:\n    pip install llvmlite"
+            ) from error
+        binding.initialize_native_target()
+        binding.initialize_native_asmprinter()
+        _ready = binding
+    return _ready
+
+
+def compile_ir(name: str, llvm_ir: str, arch: str, optimize: int, output: str) -> bytes:
+    """``output``: "object" (a relocatable object, PIC, small code model), "assembly" or "ir" (after the passes), the latter as UTF-8.
+
+    ``arch`` is LLVM's CPU name, features may follow: "x86-64-v4", "generic+sve". ``optimize``: 0 to 3. Thread-safe, one at a time.
+    Raises CompileError with LLVM's message if the text is not valid, ValueError for an unknown output.
+    """
+    if output not in ("object", "assembly", "ir"):
+        raise ValueError(f"output must be 'object', 'assembly' or 'ir', not {output!r}")
+    with _lock:
+        llvm = _llvm()
+        cpu, _, features = arch.partition("+")
+        target = llvm.Target.from_default_triple()
+        machine = target.create_target_machine(cpu=cpu, features=",".join(f"+{f}" for f in features.split("+") if f), opt=optimize, reloc="pic", codemodel="small")
+        try:
+            module = llvm.parse_assembly(llvm_ir)
+            module.verify()
+        except RuntimeError as error:
+            raise CompileError(f"Kernel '{name}': LLVM does not take the generated code: {error}", kernel=name) from error
+        module.triple = machine.triple
+        module.data_layout = str(machine.target_data)
+        if optimize:
+            _optimize(llvm, module, machine, optimize)
+        if output == "ir":
+            return str(module).encode()
+        if output == "assembly":
+            text: str = machine.emit_assembly(module)
+            return text.encode()
+        code: bytes = machine.emit_object(module)
+        return code
+
+
+def _optimize(llvm: Any, module: Any, machine: Any, optimize: int) -> None:
+    """The code is explicit about lanes, so LLVM's own vectorisers stay out."""
+    tuning = llvm.create_pipeline_tuning_options(speed_level=optimize)
+    tuning.loop_vectorization = False
+    tuning.slp_vectorization = False
+    tuning.loop_interleaving = False
+    builder = llvm.create_pass_builder(machine, tuning)
+    passes = builder.getModulePassManager()
+    passes.run(module, builder)
