@@ -84,7 +84,8 @@ def _opaque_kind(value: Any) -> str:
     if isinstance(value, (str, bytes)):
         return "str"
     if hasattr(value, "__array__") or hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__"):
-        return "array"
+        numpy = sys.modules.get("numpy")
+        return "other" if numpy is not None and isinstance(value, numpy.generic) else "array"
     if type(value).__name__ == "Dispatcher" and type(value).__module__.startswith("tack"):
         return "kernel"
     return "function" if callable(value) else "other"
