@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tack.ir import arith
 from tack.runtime.host_scalar import cast as host_cast
 from tack.runtime.host_scalar import numpy_type

@@ -9,6 +9,7 @@ from typing import Any
 import ir_builder as B
 import numpy as np
 import pytest
+
 from tack.ir import nodes as ir
 from tack.ir.interpret import InterpreterError, evaluate, evaluate_extent, run
 from tack.ir.verify import verify

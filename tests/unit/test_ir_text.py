@@ -7,6 +7,7 @@ from typing import Any
 
 import ir_builder as B
 import pytest
+
 from tack.ir import nodes as ir
 from tack.ir.text import extent_text, function_to_text, to_text
 from tack.ir.verify import verify, verify_function

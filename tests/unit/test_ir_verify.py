@@ -10,6 +10,7 @@ from typing import Any
 
 import ir_builder as B
 import pytest
+
 from tack.ir import nodes as ir
 from tack.ir.verify import ATOMICS, BIT_FUNCTIONS, MATH_FUNCTIONS, OPERATIONS, InvalidIR, operations_table, verify, verify_function
 from tack.types import BOOL, Layout, f32, f64, i32, i64, u8
