@@ -31,6 +31,8 @@ struct FakeState {
   std::string compiler = "fake compiler 1";
   std::string arch = "fake_1";
   int current = 0;
+  std::uint32_t memory_space = 0x7000;
+  std::atomic<int> refuse_loads{0};  // so many binaries are refused as damaged
   std::chrono::milliseconds compile_time{0};
   std::function<void(const KernelSource&)> on_compile;  // may throw
   std::function<void(const LaunchCommand&)> on_launch;  // may throw
@@ -97,6 +99,10 @@ class FakeDevice final : public DeviceImpl {
   }
   std::unique_ptr<ModuleImpl> load(std::span<const std::byte> binary, const KernelSource& source) override {
     const std::string text(reinterpret_cast<const char*>(binary.data()), binary.size());
+    if (state_.refuse_loads > 0) {
+      --state_.refuse_loads;
+      throw Error(ErrorCode::corrupt, "Kernel '" + source.name + "': this binary is refused.");
+    }
     if (text.rfind("binary of ", 0) != 0) throw Error(ErrorCode::corrupt, "Kernel '" + source.name + "': these bytes are no binary.");
     ++state_.loads;
     return std::make_unique<FakeModule>(state_);
@@ -133,7 +139,7 @@ class FakeDevice final : public DeviceImpl {
 
 class FakeBackend final : public Backend {
  public:
-  FakeBackend(FakeState& state, std::uint32_t memory_space) : state_(state), memory_space_(memory_space) {}
+  explicit FakeBackend(FakeState& state) : state_(state) {}
 
   std::string name() const override { return state_.name; }
   bool numbered() const override { return state_.numbered; }
@@ -143,7 +149,7 @@ class FakeBackend final : public Backend {
     ++state_.opens;
     return std::make_unique<FakeDevice>(state_);
   }
-  std::uint32_t memory_space(int index) const override { return memory_space_ + static_cast<std::uint32_t>(index); }
+  std::uint32_t memory_space(int index) const override { return state_.memory_space + static_cast<std::uint32_t>(index); }
   std::vector<std::byte> compile(RuntimeImpl& /*runtime*/, const KernelSource& source) override {
     ++state_.compiles;
     std::this_thread::sleep_for(state_.compile_time);
@@ -156,7 +162,6 @@ class FakeBackend final : public Backend {
 
  private:
   FakeState& state_;
-  std::uint32_t memory_space_;
 };
 
 /// Settings that touch no disk and say nothing.
@@ -170,7 +175,7 @@ inline Config quiet() {
 /// A runtime with the backend "fake" beside the real ones. The state must outlive it.
 inline std::shared_ptr<Runtime> fake_runtime(FakeState& state, Config config = quiet()) {
   auto runtime = Runtime::create(std::move(config));
-  runtime->impl().add_backend(std::make_unique<FakeBackend>(state, 0x7000));
+  runtime->impl().add_backend(std::make_unique<FakeBackend>(state));
   return runtime;
 }
 
