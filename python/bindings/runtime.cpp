@@ -92,6 +92,9 @@ void bind_runtime(nb::module_& m) {
       },
       nb::arg("key"), nb::arg("value"), "Stores a small record in the disk cache; does nothing when it cannot.");
   m.def(
+      "cache_folder", [] { return state().runtime->cache_folder(); },
+      "The folder that holds the disk cache's entries and nothing else; it may not exist yet. Empty where nothing is kept on disk.");
+  m.def(
       "digest",
       [](const nb::args& parts) {
         std::vector<std::string_view> views;

@@ -57,13 +57,16 @@ def _cache(options: argparse.Namespace) -> int:
 
     folder = _runtime.cache_folder()
     if not folder:
-        print("The kernel cache is off (TACK_CACHE=0, or no folder for it could be made).")
+        print("The kernel cache is off (TACK_CACHE=0, or there is no folder for it).")
         return 0
+    files = [path for path in Path(folder).rglob("*") if path.is_file()]
+    size = sum(path.stat().st_size for path in files)
     if options.action == "clear":
-        print(f"Removed {_runtime.cache_clear()} entries from {folder}")
-        return 0
-    files = [path.stat() for path in Path(folder).rglob("*") if path.is_file()]
-    print(f"{folder}: {len(files)} entries, {sum(file.st_size for file in files) / 1e6:.1f} MB")
+        for path in files:
+            path.unlink(missing_ok=True)  # other processes may be clearing or sweeping as well
+        print(f"{folder}: removed {len(files)} files, {size / 1e6:.1f} MB")
+    else:
+        print(f"{folder}: {len(files)} files, {size / 1e6:.1f} MB of at most {_runtime.config_get('TACK_CACHE_SIZE')}")
     return 0
 
 

@@ -64,6 +64,8 @@ class TACK_API Runtime : public std::enable_shared_from_this<Runtime> {
   /// `digest` or any other key. Neither throws for the disk's sake: get answers nothing, put does nothing, both log.
   std::optional<std::vector<std::byte>> cache_get(std::string_view key);
   void cache_put(std::string_view key, std::span<const std::byte> value);
+  /// The folder that holds this version's entries and nothing else, which may not exist yet; empty where nothing is kept on disk.
+  std::string cache_folder() const;
   /// A 256-bit digest of the parts and of their lengths: the same in every process, on every machine. 32 bytes.
   static std::string digest(std::span<const std::string_view> parts);
 

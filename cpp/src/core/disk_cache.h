@@ -23,6 +23,8 @@ class DiskCache {
 
   bool enabled() const noexcept { return !folder_.empty(); }
   const std::string& folder() const noexcept { return folder_; }
+  /// The subfolder of this format's version, where all entries are.
+  const std::string& root() const noexcept { return root_; }
   /// The entry under `key` (any bytes), or nothing. An entry that is damaged is deleted; an I/O error never deletes.
   std::optional<std::vector<std::byte>> get(std::string_view key);
   /// Writes a temporary file and renames it; sweeps the least recently used entries now and then when over max_bytes.

@@ -9,6 +9,8 @@ std::optional<std::vector<std::byte>> Runtime::cache_get(std::string_view key) {
 
 void Runtime::cache_put(std::string_view key, std::span<const std::byte> value) { impl_->cache.put(key, value); }
 
+std::string Runtime::cache_folder() const { return impl_->cache.root(); }
+
 std::string Runtime::digest(std::span<const std::string_view> parts) { return tack::digest(parts); }
 
 }  // namespace tack
