@@ -49,7 +49,7 @@ class Loop:
 class Frame:
     """A function being inferred: the kernel, or a device function at one call."""
 
-    __slots__ = ("caller", "env", "environment", "fn", "identity", "key", "loops", "regs", "returns", "scope", "where")
+    __slots__ = ("caller", "env", "environment", "fn", "identity", "key", "loops", "regs", "returns", "rounds", "scope", "where")
 
     def __init__(self, fn: Function, environment: Environment, caller: Frame | None, identity: object, where: Loc | None) -> None:
         self.fn = fn
@@ -57,10 +57,11 @@ class Frame:
         self.caller = caller
         self.identity = identity
         self.where = where  # the call
-        self.key: tuple[object, ...] = () if caller is None else (*caller.key, where)
+        self.key: tuple[object, ...] = () if caller is None else (*caller.key, *caller.rounds, where)
         self.env: dict[str, Binding] | None = {}  # None: not reachable
         self.regs: list[Thing | None] = [None] * fn.registers
         self.loops: list[Loop] = []
+        self.rounds: list[int] = []  # of the unrolled loops around
         self.returns: list[Exit] = []
         self.scope: Scope | None = None
 

@@ -442,7 +442,11 @@ class Expressions(Operators):
     def op_bind(self, op: Op) -> None:
         env = self.frame.env
         assert env is not None
-        env[op.attr] = Binding(self.bindable(self.thing(op.args[0]), op.loc), op.loc)  # type: ignore[index]
+        thing = self.bindable(self.thing(op.args[0]), op.loc)
+        name = str(op.attr)
+        if isinstance(thing, ArrayRef) and thing.name == "local" and name[0] not in "%<":
+            thing.name = thing.array.name = name  # type: ignore[misc]
+        env[name] = Binding(thing, op.loc)
 
     def bindable(self, thing: Thing, loc: Loc) -> Thing:
         if isinstance(thing, (RangeValue, Text)):

@@ -1,0 +1,127 @@
+"""Calls of @tack.func: arguments to parameters, and the body inferred in the place of the call."""
+
+from __future__ import annotations
+
+from ..errors import CompileNotImplementedError
+from ..ir.nodes import Block, Loc, Node, Scope
+from .builder import Exit, Frame
+from .hir import RESULT, Function, Parameter
+from .meaning import FuncMeaning
+from .parse import parse
+from .statements import Statements
+from .values import NONE, Binding, Reduced, Thing, Unusable
+
+__all__ = ["Functions"]
+
+
+class Functions(Statements):
+    def call_function(self, callee: FuncMeaning, args: list[Thing], names: tuple[str, ...], loc: Loc) -> Thing:
+        fn = parse(callee.source, kernel=self.kernel)
+        self.refuse_recursion(callee, fn, loc)
+        frame = Frame(fn, callee.environment, self.frame, callee.identity, loc)
+        bound = self.bind_arguments(fn, args, names, loc, frame)
+        caller, outer = self.frame, self.block
+        self.frame = frame
+        env: dict[str, Binding] = {}
+        for param in fn.params:
+            thing = self.bindable(self.convert(bound[param.name], param.annotation, loc), loc)
+            env[param.name] = Binding(thing, param.loc)
+        frame.env = env
+        result = self.body_with_returns(fn, loc) if fn.early_returns else self.plain_body(fn)
+        self.frame = caller
+        self.block = outer
+        if frame.env is None:
+            caller.env = None  # it never returns: an endless loop
+            return NONE
+        if isinstance(result, Unusable):
+            self.fail(f"the result of '{fn.name}' {result.text}", loc, "Return the same kind of value on every path.")
+        return result
+
+    def plain_body(self, fn: Function) -> Thing:
+        """Every return is the last thing that happens: the body needs no scope."""
+        frame = self.frame
+        self.run(fn.body)
+        if frame.env is None:
+            return NONE
+        binding = frame.env.get(RESULT)
+        return NONE if binding is None else binding.thing
+
+    def body_with_returns(self, fn: Function, loc: Loc) -> Thing:
+        frame = self.frame
+        outer = self.block
+        body: list[Node] = []
+        frame.scope = Scope(Block(body), fn.name, loc)
+        self.block = body
+        self.run(fn.body)
+        exits = frame.returns
+        if frame.env is not None:
+            env = frame.env if RESULT in frame.env else {RESULT: Binding(NONE, fn.loc)}
+            exits.append(Exit(body, env, None))
+        self.block = outer
+        if len(exits) == 1 and exits[0].node is None:  # the other returns are in branches that are never taken
+            outer += body
+            return exits[0].env[RESULT].thing
+        merged, pending = self.merge(exits, [RESULT], {}, loc)
+        outer.append(frame.scope)
+        frame.env = merged
+        if merged is None:
+            return NONE
+        self.read_all(merged, pending)
+        return merged[RESULT].thing
+
+    def refuse_recursion(self, callee: FuncMeaning, fn: Function, loc: Loc) -> None:
+        chain = [fn.name]
+        frame: Frame | None = self.frame
+        while frame is not None:
+            chain.insert(0, frame.fn.name)
+            if frame.identity is not None and frame.identity == callee.identity:
+                self.fail(
+                    f"recursion is not part of the kernel language ({' -> '.join(chain)}).",
+                    loc,
+                    "Write a loop, with a tack.local_array as the stack where one is needed.",
+                    CompileNotImplementedError,
+                )
+            frame = frame.caller
+
+    def bind_arguments(self, fn: Function, args: list[Thing], names: tuple[str, ...], loc: Loc, frame: Frame) -> dict[str, Thing]:
+        bound: dict[str, Thing] = {}
+        positional = len(args) - len(names)
+        takes = [p for p in fn.params if not p.keyword_only]
+        signature = f"{fn.name}({', '.join(p.name for p in fn.params)})"
+        if positional > len(takes):
+            self.fail(f"'{fn.name}' takes {len(takes)} positional arguments, not {positional}.", loc, f"Its signature is {signature}.")
+        for param, thing in zip(takes, args, strict=False):
+            if len(bound) == positional:
+                break
+            bound[param.name] = thing
+        known = {p.name: p for p in fn.params}
+        for name, thing in zip(names, args[positional:], strict=True):
+            if name not in known or known[name].positional_only:
+                self.fail(f"'{fn.name}' has no parameter '{name}'.", loc, f"Its signature is {signature}.")
+            if name in bound:
+                self.fail(f"'{fn.name}' gets its parameter '{name}' twice.", loc, f"Its signature is {signature}.")
+            bound[name] = thing
+        for param in fn.params:
+            if param.name not in bound:
+                bound[param.name] = self.default_of(fn, param, loc, signature, frame)
+        return {name: self.read_reduced(thing) if isinstance(thing, Reduced) else thing for name, thing in bound.items()}
+
+    def default_of(self, fn: Function, param: Parameter, loc: Loc, signature: str, frame: Frame) -> Thing:
+        if param.default is None:
+            self.fail(f"'{fn.name}' is called without its parameter '{param.name}'.", loc, f"Its signature is {signature}.")
+        if param.default_value < 0:
+            self.fail(
+                f"the default of '{param.name}' in '{fn.name}' is no literal.",
+                loc,
+                f"Pass {param.name}, or write a number or None as its default.",
+                CompileNotImplementedError,
+            )
+        caller = self.frame
+        self.frame = frame
+        self.run(param.default)
+        thing = frame.regs[param.default_value]
+        self.frame = caller
+        assert thing is not None
+        return thing
+
+
