@@ -116,7 +116,7 @@ Array: TypeAlias = ArrayParam | LocalArray
 Attr: TypeAlias = "int | float | bool | str | Var | Array | tuple[Array, int] | tuple[str, Array] | DType | ScalarParam | None"
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Instr:
     """One operation and the value it computes. ``type`` is None where there is no value (set, store).
 
@@ -158,6 +158,10 @@ class Instr:
     args: tuple[Instr, ...] = ()
     attr: Attr = None
     loc: Loc | None = None
+
+    def __repr__(self) -> str:
+        """Without the arguments' own: written out, a graph of n instructions can have 2^n of them."""
+        return f"<{self.op}{'' if self.type is None else ' ' + self.type.name} at {id(self):#x}>"
 
 
 @dataclass(eq=False, slots=True)
