@@ -314,7 +314,7 @@ class Body:
         if advance is not None:
             advance()
         if divergent:
-            gone = tuple(t for t in flow.inner_exits[node] if t != continues)
+            gone = tuple(t for t in flow.inner_exits.get(node, ()) if t != continues)
             rest = self._remaining(inside, gone)
             w.do(f"store {self.mask_type} {rest or self.values.all_on}, ptr {live}")
             if gone and rest is not None:
@@ -322,7 +322,7 @@ class Body:
         w.br(head)
         w.start(finished)
         if node.orelse.body:
-            gone = tuple(t for t in flow.inner_exits[node] if t != continues)
+            gone = tuple(t for t in flow.inner_exits.get(node, ()) if t != continues)
             after = self._remaining(mask, gone)
             if gone and after is not None:
                 orelse = w.label("loop.else")
