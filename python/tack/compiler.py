@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import _runtime
+from .codegen import build_source
 from .devices import title_of
 from .environment import environment_of, function_source
+from .frontend.infer import infer
 from .frontend.meaning import ArgType, ArrayArg, NoneArg, ScalarArg
 from .frontend.parse import captured_names, parse
 from .ir.target import Target
+from .ir.text import to_text
+from .mathlink import math
 from .types import BOOL, Layout, by_name
 
 if TYPE_CHECKING:
@@ -21,7 +25,9 @@ if TYPE_CHECKING:
     from .kernels import KernelFunction, Specialization
     from .source_text import SourceText
 
-__all__ = ["assemble", "captured_paths", "compile_source", "ir_text", "target_of"]
+OPTIMIZE = 2  # the level that the runtime asks for
+
+__all__ = ["OPTIMIZE", "assemble", "captured_paths", "compile_source", "ir_text", "target_of"]
 
 
 def captured_paths(source: SourceText, kernel: str) -> Paths:
@@ -55,3 +61,28 @@ def _argument_type(argument: Argument) -> ArgType:
     if argument.kind == "none":
         return NoneArg()
     return ScalarArg(argument.kind, BOOL if argument.kind == "bool" else argument.dtype)
+
+
+def _infer(function: KernelFunction, special: Specialization) -> Kernel:
+    """The typed IR of a specialization. Raises CompileError about the user's text."""
+    source = function_source(function.source, function.options)
+    arguments = [_argument_type(argument) for argument in special.arguments]
+    return infer(parse(source, kernel=function.name), arguments, environment_of(special.captures), target_of(special.device), dict(function.options))
+
+
+def ir_text(function: KernelFunction, special: Specialization) -> str:
+    """The typed IR as text."""
+    return to_text(_infer(function, special))
+
+
+def compile_source(function: KernelFunction, special: Specialization) -> KernelSource:
+    """What the runtime builds the kernel from."""
+    return build_source(_infer(function, special), target_of(special.device), math)
+
+
+def assemble(source: KernelSource, mode: str) -> str:
+    """The compiler's answer as text: ``mode`` "optimized" (after its passes) or "asm"."""
+    from .runtime.llvm_compiler import compile_ir
+
+    output = "ir" if mode == "optimized" else "assembly"
+    return compile_ir(source.name, source.text, source.arch, OPTIMIZE, output).decode("utf-8", "replace")
