@@ -53,12 +53,19 @@ def remez(fit: Fit, points: int = 0) -> tuple[list[Any], Any]:
         solution = mp.lu_solve(matrix, right)
         coefficients = [solution[k] for k in range(n - 1)]
         level = abs(solution[n - 1])
-        errors = [w * (v - mp.polyval(coefficients[::-1], x)) for x, v, w in zip(grid, values, weights, strict=True)]
+        errors = [w * (v - _value(coefficients, x)) for x, v, w in zip(grid, values, weights, strict=True)]
         worst = max(abs(e) for e in errors)
         if worst <= level * mpf("1.001"):
             break
         picked = _alternation(errors, n)
     return coefficients, worst
+
+
+def _value(coefficients: list[Any], x: Any) -> Any:
+    value = mpf(0)
+    for c in reversed(coefficients):
+        value = value * x + c
+    return value
 
 
 def _alternation(errors: list[Any], n: int) -> list[int]:

@@ -11,7 +11,7 @@ import itertools
 import math
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from ..types import BOOL, DType, i64
@@ -112,7 +112,7 @@ class _Frame:
     node: Node | None = None  # the For, While or Scope whose body (or test) this is
     role: str = "plain"  # plain, body, test
     position: int = 0
-    values: Iterator[int] = iter(())  # a For's remaining values of its variable
+    values: Iterator[int] = field(default_factory=lambda: iter(()))  # a For's remaining values of its variable
 
 
 class _EndIteration(Exception):  # noqa: N818 - not an error
@@ -279,7 +279,9 @@ class _Machine:
             assert isinstance(attr, ScalarParam)
             return self.scalars[attr.index]
         if op == "shape":
-            assert isinstance(attr, tuple) and isinstance(attr[0], ArrayParam) and isinstance(attr[1], int)
+            assert isinstance(attr, tuple)
+            assert isinstance(attr[0], ArrayParam)
+            assert isinstance(attr[1], int)
             return self.shape(attr[0])[attr[1]]
         if op in ("get", "set"):
             assert isinstance(attr, Var)
@@ -343,7 +345,8 @@ class _Machine:
     def memory(self, node: Instr, args: list[Number]) -> Number | None:
         op, attr = node.op, node.attr
         if op == "atomic":
-            assert isinstance(attr, tuple) and isinstance(attr[1], (ArrayParam, LocalArray))
+            assert isinstance(attr, tuple)
+            assert isinstance(attr[1], (ArrayParam, LocalArray))
             return self.atomic(str(attr[0]), attr[1], args, node)
         assert isinstance(attr, (ArrayParam, LocalArray))
         values, index = (args[:1], args[1:]) if op.startswith("store") else ([], args)

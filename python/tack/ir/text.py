@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from ..types import BOOL, DType
+from ..types import BOOL, DType, f32
+from .arith import round_to
 from .nodes import (
     ArrayParam,
     Attr,
@@ -432,7 +433,18 @@ def _param(p: Param, kernel: Kernel) -> str:
 def _constant(value: Attr, dtype: DType | None) -> str:
     if dtype is None or dtype == BOOL:
         return "true" if value else "false"
+    if dtype.name == "f32" and isinstance(value, float):
+        return f"{_shortest_f32(value)}f32"
     return repr(value) if dtype.name in ("i64", "f64") else f"{value!r}{dtype.name}"
+
+
+def _shortest_f32(value: float) -> str:
+    """The fewest digits that give back the f32."""
+    for digits in range(1, 9):
+        text = f"{value:.{digits}g}"
+        if round_to(float(text), f32) == value:
+            return repr(float(text))
+    return repr(value)
 
 
 def _range(start: Extent, stop: Extent, step: Extent, params: list[Param], sequences: list[str]) -> str:
