@@ -273,6 +273,10 @@ TEST_CASE("a kernel is built once, also by many threads at once, and again once 
   const auto unnamed = device->build(source_of("a"), {});
   CHECK(device->build(source_of("a"), {}) == unnamed);
   CHECK(device->build(source_of("b"), {}) != unnamed);
+  KernelSource steps = source_of("a");  // the same text, launched twice: one binary, two kernels
+  steps.steps.push_back(steps.steps[0]);
+  CHECK(device->build(steps, {}) != unnamed);
+  CHECK(device->build(steps, {})->source().steps.size() == 2);
   kernels.clear();
   CHECK(device->load(key_of("a")) == nullptr);  // there is no disk cache here
   CHECK(device->load({}) == nullptr);

@@ -25,6 +25,13 @@ std::string content_digest(const KernelSource& source, std::string_view compiler
   return digest(parts);
 }
 
+/// Names a kernel that has no key of a front end's: one binary may serve kernels with different tables.
+std::string whole_digest(const KernelSource& source, std::string_view content) {
+  const std::vector<std::byte> bytes = write_kernel_source(source);
+  const std::array<std::string_view, 3> parts{"tack kernel", content, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}};
+  return digest(parts);
+}
+
 }  // namespace
 
 Device::Device(std::unique_ptr<Data> data, std::unique_ptr<DeviceImpl> impl) : data_(std::move(data)), impl_(std::move(impl)) {}
@@ -128,7 +135,7 @@ std::shared_ptr<Kernel> Device::build(const KernelSource& source, const KernelKe
   validate(source, ErrorCode::invalid_argument);
   const std::string compiler = data_->backend.compiler_version(data_->runtime.impl());
   const std::string content = content_digest(source, compiler);
-  const std::string& once = key.digest.empty() ? content : key.digest;
+  const std::string once = key.digest.empty() ? whole_digest(source, content) : key.digest;
 
   for (;;) {
     std::shared_ptr<Build> build;
