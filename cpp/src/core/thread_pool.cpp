@@ -34,8 +34,8 @@ constexpr std::uint32_t wakes_per_thread = 2;
 
 constexpr std::size_t cache_line = 64;
 
-// The cursor's word: the job's number above, the number of the next unclaimed chunk below. A worker that slept through a job
-// can't claim from a later one with what it remembers, since the job's number would differ.
+// The cursor's word: the job's number above, how many chunks are unclaimed below. Whether there is something to claim is thus told by this
+// word alone, and a worker that slept through a job can't claim from a later one with what it remembers: the number would differ.
 constexpr int chunk_bits = 20;
 constexpr std::uint64_t chunk_mask = (std::uint64_t{1} << chunk_bits) - 1;
 constexpr std::int64_t max_pieces = std::int64_t{1} << (chunk_bits - 1);
@@ -46,19 +46,25 @@ struct Chunk {
   std::uint32_t count = 0;
 };
 
-/// Chunk number `c` of `pieces` pieces shared by `threads` threads; count 0 past the end. Chunks shrink round by round: each round
-/// hands out half of what is left, the last pieces go one by one. So a thread that is held up keeps little waiting.
+// Chunks shrink round by round: each round hands every thread one, half of what is left in all; the last pieces go one by one. So a
+// thread that is held up keeps little waiting.
+constexpr std::uint32_t chunk_size(std::uint32_t rest, std::uint32_t threads) noexcept { return rest / (2 * threads); }
+
+std::uint32_t count_chunks(std::uint32_t pieces, std::uint32_t threads) noexcept {
+  std::uint32_t count = 0, rest = pieces;
+  for (std::uint32_t size; (size = chunk_size(rest, threads)) > 1; rest -= threads * size) count += threads;
+  return count + rest;
+}
+
+/// Chunk number `c` of count_chunks().
 Chunk chunk_at(std::uint32_t c, std::uint32_t pieces, std::uint32_t threads) noexcept {
   std::uint32_t first = 0, rest = pieces;
-  for (;;) {
-    const std::uint32_t size = rest / (2 * threads);
-    if (size <= 1) break;
+  for (std::uint32_t size; (size = chunk_size(rest, threads)) > 1; rest -= threads * size) {
     if (c < threads) return {first + c * size, size};
     c -= threads;
     first += threads * size;
-    rest -= threads * size;
   }
-  return c < rest ? Chunk{first + c, 1} : Chunk{};
+  return {first + c, 1};
 }
 
 /// Counts the forks that led to this process. A child has none of its parent's threads, and its locks may be held for ever: every pool
@@ -157,7 +163,7 @@ class Crew {
   std::atomic<ParallelBody> body_{nullptr};
   std::atomic<void*> context_{nullptr};
   std::atomic<std::int64_t> n_{0}, grain_{1};
-  std::atomic<std::uint32_t> pieces_{0};
+  std::atomic<std::uint32_t> pieces_{0}, chunks_{0};
 
   // Pieces of the job that are not done yet, and whether the submitter sleeps on that number.
   alignas(cache_line) std::atomic<std::uint32_t> left_{0};
@@ -207,12 +213,14 @@ void Crew::run(std::int64_t n, std::int64_t grain, std::uint32_t pieces, Paralle
   context_.store(context, std::memory_order_relaxed);
   n_.store(n, std::memory_order_relaxed);
   grain_.store(grain, std::memory_order_relaxed);
+  const std::uint32_t chunks = count_chunks(pieces, threads_);
   pieces_.store(pieces, std::memory_order_relaxed);
+  chunks_.store(chunks, std::memory_order_relaxed);
   left_.store(pieces, std::memory_order_relaxed);
   const std::uint64_t job = (cursor_.load(std::memory_order_relaxed) >> chunk_bits) + 1;
   // seq_cst pairs with park(): either the worker sees this job, or it is seen as parked here.
-  cursor_.store(job << chunk_bits, std::memory_order_seq_cst);
-  if (parked_.load(std::memory_order_seq_cst) > 0) ring(std::min(wakes_per_thread, pieces - 1));
+  cursor_.store(job << chunk_bits | chunks, std::memory_order_seq_cst);
+  if (parked_.load(std::memory_order_seq_cst) > 0) ring(std::min(wakes_per_thread, chunks - 1));
 
   const std::uint32_t mine = drain(job);
   if (left_.fetch_sub(mine, std::memory_order_acq_rel) == mine) return;
@@ -228,16 +236,15 @@ void Crew::run(std::int64_t n, std::int64_t grain, std::uint32_t pieces, Paralle
 std::uint32_t Crew::drain(std::uint64_t job) noexcept {
   std::uint32_t pieces_done = 0;
   std::uint64_t cursor = cursor_.load(std::memory_order_acquire);
-  while (cursor >> chunk_bits == job) {
-    const std::uint32_t pieces = pieces_.load(std::memory_order_relaxed);
+  while (cursor >> chunk_bits == job && (cursor & chunk_mask) != 0) {
+    const std::uint32_t pieces = pieces_.load(std::memory_order_relaxed), chunks = chunks_.load(std::memory_order_relaxed);
     const std::int64_t n = n_.load(std::memory_order_relaxed), grain = grain_.load(std::memory_order_relaxed);
     const ParallelBody body = body_.load(std::memory_order_relaxed);
     void* const context = context_.load(std::memory_order_relaxed);
-    const Chunk chunk = chunk_at(static_cast<std::uint32_t>(cursor & chunk_mask), pieces, threads_);
-    if (chunk.count == 0) break;
-    // Success proves that the job is still open, hence that what was read above is its own: the next job's values are written
-    // only after every piece of this one was claimed and done.
-    if (!cursor_.compare_exchange_weak(cursor, cursor + 1, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
+    // Success proves that the job had an unclaimed chunk until now, hence that what was read above is its own: the next job's values
+    // are written only after every chunk of this one was claimed and done.
+    if (!cursor_.compare_exchange_weak(cursor, cursor - 1, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
+    const Chunk chunk = chunk_at(chunks - static_cast<std::uint32_t>(cursor & chunk_mask), pieces, threads_);
     const std::int64_t begin = chunk.first * grain;
     const std::int64_t length = chunk.count * grain;
     body(context, begin, n - begin < length ? n : begin + length);
@@ -264,10 +271,8 @@ void Crew::work(int number) noexcept {
     };
     if (!spin<true>(worker_spin, fresh)) {
       park(seen);
-      const std::uint64_t cursor = cursor_.load(std::memory_order_acquire);
-      const std::uint32_t pieces = pieces_.load(std::memory_order_relaxed);
       // Woken with work at hand: pass the call on before beginning, if there is enough for more.
-      if (chunk_at(static_cast<std::uint32_t>(cursor & chunk_mask) + 1, pieces, threads_).count != 0) ring(wakes_per_thread);
+      if ((cursor_.load(std::memory_order_acquire) & chunk_mask) > 1) ring(wakes_per_thread);
     }
     const std::uint64_t job = cursor_.load(std::memory_order_acquire) >> chunk_bits;
     if (job == seen) continue;
