@@ -46,8 +46,8 @@ def tone(a: F32, exposure: float, gamma: float) -> F32:
 def escape_time(shape: tuple[int, int], cx: float, cy: float, span: float, limit: int) -> NDArray[np.int32]:
     h, w = shape
     scale = np.float32(span) / np.float32(h)
-    a = (np.float32(cx) + (np.arange(w, dtype=np.float32) - np.float32(w) * np.float32(0.5)) * scale)[None, :].repeat(h, 0)
-    b = (np.float32(cy) + (np.arange(h, dtype=np.float32) - np.float32(h) * np.float32(0.5)) * scale)[:, None].repeat(w, 1)
+    a = (np.float32(cx) + (np.arange(h, dtype=np.float32) - np.float32(h) * np.float32(0.5)) * scale)[:, None].repeat(w, 1)
+    b = (np.float32(cy) + (np.arange(w, dtype=np.float32) - np.float32(w) * np.float32(0.5)) * scale)[None, :].repeat(h, 0)
     steps = np.zeros(h * w, np.int32)
     left = np.arange(h * w)  # the points that have not escaped
     a, b = a.ravel(), b.ravel()
@@ -64,9 +64,9 @@ def glow(picture: F32, steps: NDArray[np.int32], limit: int, strength: float) ->
     n = steps.astype(np.float32)
     t = np.log2(1 + n) / np.log2(np.float32(1 + limit))
     inside = steps == limit
-    light = np.where(inside, np.float32(0), np.float32(strength) * t * t)
-    shade = np.where(inside, np.float32(1), np.float32(0.35) + np.float32(0.65) * t)
-    tint = np.array([1.0, 0.55, 0.15], np.float32)
+    light = np.where(inside, np.float32(0), np.float32(strength) * t * t * t)
+    shade = np.where(inside, np.float32(1), np.float32(0.3) + np.float32(0.4) * t)
+    tint = np.array([1.0, 0.55, 0.2], np.float32)
     lit = 1 - (1 - shade[..., None] * picture) * (1 - np.clip(tint * light[..., None], 0, 1))
     out: NDArray[np.uint8] = (np.clip(lit, 0, 1) * np.float32(255) + np.float32(0.5)).astype(np.uint8)
     return out
