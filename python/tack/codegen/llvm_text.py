@@ -56,7 +56,7 @@ class Writer:
         self.entry: list[str] = []  # of the entry block: what is computed once, in front of everything
         self.lines: list[str] = []
         self.open = True
-        self._names: dict[str, int] = {}
+        self._names: dict[str, int] = {"words": 1, "begin": 1, "end": 1}  # the parameters
 
     def _new(self, hint: str) -> str:
         n = self._names.get(hint, 0)
