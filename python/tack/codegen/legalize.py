@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ..ir.nodes import Block, Break, Continue, For, If, Instr, Leave, Node, Scope, Var, While
 from .walk import EFFECTS, Walk, instructions, nodes, run, variables_set
 
@@ -16,11 +18,11 @@ _CHEAP = frozenset(
 )
 
 
-def simplify(prologue: Block, body: Block) -> None:
-    """Runs the passes over an entry's blocks, in order of execution."""
+def simplify(prologue: Block, body: Block, results: Iterable[Var] = ()) -> None:
+    """Runs the passes over an entry's blocks, in order of execution. ``results`` are read after them: the variables of reductions."""
     for convert in (False, True):
         _Forward(convert).blocks(prologue, body)
-        _prune(prologue, body)
+        _prune((prologue, body), results)
 
 
 class _Forward:
@@ -173,7 +175,7 @@ def _cheap(node: If) -> bool:
     return cost <= _BUDGET
 
 
-def _prune(*blocks: Block) -> None:
+def _prune(blocks: tuple[Block, ...], results: Iterable[Var]) -> None:
     """Removes instructions that nothing needs and branches that do nothing."""
     setters: dict[Var, list[Instr]] = {}
     work: list[Instr] = []
@@ -189,7 +191,9 @@ def _prune(*blocks: Block) -> None:
         elif isinstance(node, For):
             work += (node.start, node.stop, node.step)
     live: set[Instr] = set()
-    read: set[Var] = set()
+    read: set[Var] = set(results)
+    for var in read:
+        work += setters.get(var, ())
     while work:
         instr = work.pop()
         if instr in live:

@@ -218,7 +218,7 @@ class _Planner:
 
     def _add(self, entry: EntryPlan, start: list[Extent], stop: list[Extent], step: list[Extent]) -> None:
         entry.symbol = f"{self.symbol}_{len(self.entries)}"
-        simplify(entry.prologue, entry.body)
+        simplify(entry.prologue, entry.body, [r.var for r in entry.reductions])
         self.steps.append(Step("launch", len(self.entries), start, stop, step))
         self.entries.append(entry)
 
