@@ -47,7 +47,7 @@ _ANY_TARGET: Final = Target("any", "any device", "", frozenset(ARRAY_DTYPES), fr
 
 
 def has_math(name: str, dtype: DType) -> bool:
-    """Whether the library has the function, or every target has it itself (sqrt, floor, ...)."""
+    """Whether the library has the function; what every target has itself (sqrt, floor, ...) is not in it."""
     return (name, dtype.name) in mathlib.FUNCTIONS
 
 

@@ -338,7 +338,8 @@ class _Machine:
         if node.op == "print":
             self.output(text.format(*args))
         elif not args[0]:
-            raise AssertionError(f"kernel {self.name!r}{_at(node.loc)}: {text.format(*args[1:])}")
+            message = text.format(*args[1:]) if args[1:] else text  # the user's own text may have braces in it
+            raise AssertionError(f"kernel {self.name!r}{_at(node.loc)}: {message}")
 
     # -- memory
 
