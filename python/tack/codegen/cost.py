@@ -18,7 +18,9 @@ _ROUNDS = 8  # assumed of a loop whose count is not known
 _SLOW = {"div": 4.0, "sqrt": 6.0, "quot": 8.0, "rem": 8.0, "frem": 20.0}
 _NS = 0.25  # of a simple scalar operation
 _NS_PER_BYTE = 0.06  # of memory, streamed
-_ATOMIC, _RANDOM = 24.0, 1.0  # in simple operations
+_ATOMIC = 24.0  # in simple operations
+_GATHER, _SCATTER = 5.0, 6.0  # of one lane; what a scalar load or store costs is 1
+_CHAIN = 40  # instructions of a loop that lanes leave one by one, up to which two vectors take turns in the pipeline
 
 
 @dataclass(slots=True)
@@ -81,8 +83,22 @@ def choose_lanes(entry: EntryPlan, vector_bits: int, wanted: int) -> int:
     width = 8
     while width < 64 and mean > 1.375 * width:
         width *= 2
-    lanes = min(max(2, vector_bits // max(width, 16)), most)
-    return lanes if tally.vector < 0.9 * tally.scalar else 1
+    if tally.vector >= 0.9 * tally.scalar:
+        return 1
+    lanes = max(2, vector_bits // max(width, 16))
+    return min(2 * lanes if _waits(entry, flow) else lanes, most)
+
+
+def _waits(entry: EntryPlan, flow: Flow) -> bool:
+    """Whether the time goes into short loops that each lane leaves by itself, where every round waits for the last one's results."""
+    for node in nodes(entry.body):
+        if not isinstance(node, While) or node not in flow.divergent:
+            continue
+        inside = list(nodes(node.test, node.body))
+        work = [n for n in inside if isinstance(n, Instr) and n.op not in ("const", "arg", "shape", "get", "set")]
+        if len(work) <= _CHAIN and not any(n.op in ("load", "load_flat", "store", "store_flat", "atomic") for n in work):
+            return all(isinstance(n, Instr | If) for n in inside)
+    return False
 
 
 def _weigh(block: Block, flow: Flow, rounds: float, idle: float, vector_bits: int, tally: _Tally) -> Walk[None]:
@@ -95,7 +111,7 @@ def _weigh(block: Block, flow: Flow, rounds: float, idle: float, vector_bits: in
             yield _weigh(node.orelse, flow, rounds * share, idle * (2.0 if node in flow.divergent else 1.0), vector_bits, tally)
         elif isinstance(node, Scope):
             yield _weigh(node.body, flow, rounds, idle, vector_bits, tally)
-        else:
+        elif isinstance(node, For | While):
             inner = idle * (1.5 if node in flow.divergent else 1.0)
             if isinstance(node, While):
                 yield _weigh(node.test, flow, rounds * _ROUNDS, inner, vector_bits, tally)
@@ -123,7 +139,7 @@ def _weigh_one(instr: Instr, flow: Flow, rounds: float, idle: float, vector_bits
         if step in (-1, 0, 1):
             tally.vector += rounds * idle * max(1.0, lanes * bits / vector_bits) / lanes
         else:
-            tally.vector += rounds * (1.3 if instr.op in ("load", "load_flat") else 1.8)
+            tally.vector += rounds * (_GATHER if instr.op in ("load", "load_flat") else _SCATTER)
         return
     weight = _SLOW.get(str(instr.attr) if instr.op == "math" else instr.op, 1.0)
     tally.scalar += weight * rounds
@@ -173,6 +189,6 @@ def _ns(instr: Instr, flow: Flow) -> float:
             return _NS
         step = access(instr, flow.form).step
         if flow.lanes > 1 and step is None:
-            return _RANDOM
+            return _GATHER * _NS
         return array.dtype.itemsize * _NS_PER_BYTE if step != 0 or flow.lanes == 1 else _NS / flow.lanes
     return _SLOW.get(str(instr.attr) if instr.op == "math" else instr.op, 1.0) * _NS / flow.lanes

@@ -35,6 +35,7 @@ class Body:
         self.gone: dict[Target, str] = {}
         self.labels: dict[Target, str] = {}
         self.kept: dict[Var, str] = {}
+        self._word_vectors: dict[str, str] = {}
         self.index: list[str] = []  # the launch's indices; the last one is lane 0's
         self.inner_vector: str | None = None  # of the last one lane by lane, where its step is no constant
         self.mask_type = f"<{self.lanes} x i1>"
@@ -386,11 +387,11 @@ class Body:
         if node in flow.vectors:
             self._spread(node, name, hint)
 
-    def _spread(self, node: Instr, name: str, hint: str, once: bool = False) -> None:
+    def _spread(self, node: Instr, name: str, hint: str) -> None:
         """The vector of a uniform or affine value."""
         assert node.type is not None
         t = llvm_type(node.type)
-        vector = self.values.splat(t, name, hint, once)
+        vector = self.values.splat(t, name, hint)
         step = self.flow.form(node)
         if step:
             vt = llvm_type(node.type, self.lanes)
@@ -408,7 +409,10 @@ class Body:
             name = words.sequence(attr)
         self.values.names[node] = name
         if node in self.flow.vectors:
-            self._spread(node, name, name[1:], once=True)
+            if name not in self._word_vectors:
+                assert node.type is not None
+                self._word_vectors[name] = self.values.splat(llvm_type(node.type), name, name[1:], once=True)
+            self.values.vectors[node] = self._word_vectors[name]
 
     def _set(self, node: Instr, mask: str | None) -> None:
         var = node.attr

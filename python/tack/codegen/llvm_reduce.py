@@ -6,11 +6,11 @@ Iteration ``c`` of a row piece contributes to running result ``(c - first) % 64`
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ..ir.nodes import Instr
 from ..types import DType
-from .llvm_text import llvm_type
+from .llvm_text import identifier, llvm_type
 from .params import ReductionPlan
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Accumulators:
         self._before = []
         for r, shelf in zip(self.reductions, self.shelves, strict=True):
             at = w.op("running.at", f"getelementptr {llvm_type(r.var.type)}, ptr {shelf}, i64 {place}")
-            value = w.op(f"{r.var.name}.running" if r.var.name.isidentifier() and r.var.name.isascii() else "running", f"load {llvm_type(r.var.type, n)}, ptr {at}, align {r.var.type.itemsize}")
+            value = w.op(f"{identifier(r.var.name)}.running", f"load {llvm_type(r.var.type, n)}, ptr {at}, align {r.var.type.itemsize}")
             self.body.put(r.var, value)
             self._before.append((at, value))
 
@@ -96,7 +96,8 @@ class Accumulators:
 
 def combine(body: Body, node: Instr) -> None:
     """Folds the blocks' partial results, in order, into the reduction's cell."""
-    op, partials, cell, dtype = node.attr  # type: ignore[misc]
+    assert isinstance(node.attr, tuple)
+    op, partials, cell, dtype = cast("tuple[object, ...]", node.attr)
     assert isinstance(op, str) and isinstance(dtype, DType) and isinstance(partials, int) and isinstance(cell, int)
     w, t = body.w, llvm_type(dtype)
     blocks = body.values.scalar(node.args[0])

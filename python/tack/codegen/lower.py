@@ -120,7 +120,8 @@ class Lowering:
                 return int_pow(b, args[0], args[1])
             if args[1].op == "const" and args[1].attr == 2:
                 return b.mul(args[0], args[0])
-            return (yield self._call("pow", t, args, b, node.loc))
+            result: Instr = yield self._call("pow", t, args, b, node.loc)
+            return result
         if op == "math":
             assert isinstance(node.attr, str)
             if node.attr == "fma":
@@ -129,7 +130,8 @@ class Lowering:
                 return b.emit("math", t, args, node.attr)
             of = args[0].type
             assert of is not None
-            return (yield self._call(node.attr, of, args, b, node.loc))
+            answer: Instr = yield self._call(node.attr, of, args, b, node.loc)
+            return answer
         if op == "store" or op == "store_flat":
             return self._store(node, args, b)
         if op == "cast" and t == args[0].type:

@@ -137,9 +137,7 @@ class _Analysis:
                 else:
                     loop, home = self.loops[-1]
                     target = ("break" if isinstance(node, Break) else "continue", loop)
-                # A loop that lanes leave one by one keeps account of breaks where others have an else to run.
-                counted = target[0] == "break" and isinstance(target[1], For | While) and target[1] in flow.divergent and bool(target[1].orelse.body)
-                if region != home or counted:
+                if region != home or self._counted(target):
                     self._split(node)
                     gone[target] = None
                     flow.targets.add(target)
@@ -152,7 +150,7 @@ class _Analysis:
                 if node in flow.divergent:
                     then, orelse = self._region(region), self._region(region)
                 left = yield self._block(node.then, then)
-                left = left | (yield self._block(node.orelse, orelse))
+                left |= yield self._block(node.orelse, orelse)
             elif isinstance(node, Scope):
                 self.scopes[node] = region
                 left = yield self._block(node.body, region)
@@ -164,6 +162,11 @@ class _Analysis:
                 region = self._region(region)
                 gone |= left
         return gone
+
+    def _counted(self, target: Target) -> bool:
+        """A loop that lanes leave one by one keeps account of breaks where others have an else to run."""
+        what, node = target
+        return what == "break" and isinstance(node, For | While) and node in self.flow.divergent and bool(node.orelse.body)
 
     def _loop(self, node: For | While, region: int) -> Walk[dict[Target, None]]:
         flow = self.flow
@@ -180,7 +183,7 @@ class _Analysis:
             left = yield self._block(node.test, inside)
             if not flow.uniform(node.cond):
                 self._split(node)
-            left = left | (yield self._block(node.body, inside))
+            left |= yield self._block(node.body, inside)
         self.loops.pop()
         flow.inner_exits[node] = tuple(left)
         left.pop(("continue", node), None)
@@ -188,7 +191,7 @@ class _Analysis:
             self._split(node)
         left.pop(("break", node), None)
         after = self._region(region) if node in flow.divergent else region
-        left = left | (yield self._block(node.orelse, after))
+        left |= yield self._block(node.orelse, after)
         return left
 
 

@@ -12,7 +12,8 @@ __all__ = ["EFFECTS", "Walk", "blocks_of", "instructions", "nodes", "run", "vari
 T = TypeVar("T")
 Walk: TypeAlias = Generator["Walk[Any]", Any, T]
 
-EFFECTS = frozenset({"store", "store_flat", "atomic", "print", "assert_", "set_cell", "combine", "keep"})  # operations that outlive their value
+# Operations that do more than compute their value.
+EFFECTS = frozenset({"store", "store_flat", "atomic", "print", "assert_", "set_cell", "combine", "keep"})
 
 
 def run(walk: Walk[T]) -> T:

@@ -41,7 +41,8 @@ def compile_ir(name: str, llvm_ir: str, arch: str, optimize: int, output: str) -
         llvm = _llvm()
         cpu, _, features = arch.partition("+")
         target = llvm.Target.from_default_triple()
-        machine = target.create_target_machine(cpu=cpu, features=",".join(f"+{f}" for f in features.split("+") if f), opt=optimize, reloc="pic", codemodel="small")
+        extra = ",".join(f"+{f}" for f in features.split("+") if f)
+        machine = target.create_target_machine(cpu=cpu, features=extra, opt=optimize, reloc="pic", codemodel="small")
         try:
             module = llvm.parse_assembly(llvm_ir)
             module.verify()
