@@ -78,7 +78,7 @@ def samples(name: str, t: str, count: int) -> list[np.ndarray]:
             columns[column].append(rng.uniform(low, high, per).astype(kind))
     result = [np.concatenate(c) for c in columns]
     if name in ("log", "log2", "log10", "acosh", "rsqrt"):
-        result[0] = np.abs(result[0])
+        result[0][::2] = np.abs(result[0][::2])
     if name == "pow":
         whole = rng.random(result[1].size) < 0.3
         result[1][whole] = np.round(result[1][whole])
@@ -197,7 +197,7 @@ CORNERS: dict[str, list[tuple[Any, ...]]] = {  # arguments, then the answer
     "log10": [(INF, INF), (0.0, -INF), (-0.0, -INF), (-1.0, NAN), (1.0, 0.0)],
     "log1p": [(INF, INF), (0.0, 0.0), (-0.0, -0.0), (-1.0, -INF), (-2.0, NAN), (-INF, NAN), (-1e-40, -1e-40)],
     "asinh": [(INF, INF), (-INF, -INF), (0.0, 0.0), (-0.0, -0.0), (1e-40, 1e-40)],
-    "acosh": [(INF, INF), (1.0, 0.0), (0.5, NAN), (-INF, NAN)],
+    "acosh": [(INF, INF), (1.0, 0.0), (0.5, NAN), (-2898.4, NAN), (-INF, NAN)],
     "atanh": [(1.0, INF), (-1.0, -INF), (0.0, 0.0), (-0.0, -0.0), (2.0, NAN), (-INF, NAN), (INF, NAN)],
     "sin": [(INF, NAN), (-INF, NAN), (0.0, 0.0), (-0.0, -0.0), (-1e-40, -1e-40)],
     "cos": [(INF, NAN), (-INF, NAN), (0.0, 1.0), (-0.0, 1.0)],
@@ -314,6 +314,10 @@ def test_within_four_ulp(name: str, t: str) -> None:
         exact = exact_f64(name, args)
     errors, fine = ulp_errors(got, exact, t)
     assert fine.mean() > 0.3, "too few samples have an answer"
+    if t == "f32":  # no answer, or one out of range: the same NaN or infinity
+        with np.errstate(all="ignore"):
+            rounded = exact.astype(np.float32)
+        np.testing.assert_array_equal(got[~fine], rounded[~fine])
     worst = int(np.argmax(errors))
     TABLE.append(f"{name:8}  {t}   {errors[worst]:7.3f}  {', '.join(repr(float(a[worst])) for a in args)}")
     assert errors[worst] <= LIMIT, TABLE[-1]

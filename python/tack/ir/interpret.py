@@ -1,7 +1,8 @@
 """A slow, obvious interpreter of the IR on Python numbers: the oracle that generated code is compared with.
 
 Arrays are any buffers with a shape and strides (NumPy arrays, memoryviews, CPU arrays of tack), read and written in place through
-``memoryview``. Every index is checked. Parallel loops run their iterations one after another, in order or shuffled.
+``memoryview``. Every index is checked. Parallel loops run their iterations one after another, in order or shuffled; reductions
+combine in the order that the language fixes, so that their floats can be compared bit for bit.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import contextlib
 import itertools
 import math
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -36,6 +37,7 @@ from .nodes import (
     Node,
     Parallel,
     Param,
+    Reduction,
     ScalarParam,
     Scope,
     Segment,
@@ -44,7 +46,23 @@ from .nodes import (
 )
 from .nodes import Sequence as SequenceItem
 
-__all__ = ["InterpreterError", "MathLibrary", "evaluate", "evaluate_extent", "run"]
+__all__ = [
+    "REDUCTION_BLOCK",
+    "REDUCTION_BLOCKS",
+    "REDUCTION_WIDTH",
+    "InterpreterError",
+    "MathLibrary",
+    "evaluate",
+    "evaluate_extent",
+    "run",
+]
+
+# The order in which a parallel loop's contributions are combined, which depends on its extent alone: consecutive iterations form at most
+# REDUCTION_BLOCKS equal blocks of at least REDUCTION_BLOCK; in a block, REDUCTION_WIDTH running results take the iterations of each row
+# (along the last dimension) in turns, and are folded by halves; the blocks' results are added to what the variable held, in order.
+REDUCTION_BLOCKS: Final = 1024
+REDUCTION_BLOCK: Final = 1024
+REDUCTION_WIDTH: Final = 64
 
 MathLibrary: TypeAlias = "Callable[[str, DType], Function | None]"
 """The typed function that computes a math function of a float type, or None if there is none."""
@@ -65,7 +83,7 @@ def run(
     """Runs ``kernel`` on ``args`` (buffers and Python numbers, in parameter order); the arrays are written in place.
 
     ``math_library`` gives tack's own functions, for answers that match generated code bit for bit; without it, Python's ``math`` in
-    f64, rounded once. ``shuffle`` runs the iterations of each parallel loop in an order that it chooses.
+    f64, rounded once. ``shuffle`` runs each parallel loop's iterations (or the blocks of its reductions) in its own order.
     Answers the kernel's result. Raises IndexError naming kernel, array, index and shape; AssertionError where the kernel asserts.
     """
     machine = _Machine(kernel.name, math_library, output)
@@ -169,25 +187,42 @@ class _Machine:
         ranges = [
             _steps(*(evaluate_extent(e, args, sequences) for e in bounds)) for bounds in zip(loop.start, loop.stop, loop.step, strict=True)
         ]
-        iterations: Iterator[tuple[int, ...]] = itertools.product(*ranges)
-        if shuffle is not None:
-            order = list(iterations)
-            shuffle.shuffle(order)
-            iterations = iter(order)
-        totals = {r.var: self.read(r.var) for r in loop.reductions}
         before = dict(self.vars)
-        for indices in iterations:
-            self.vars = dict(before)
-            self.locals = {}
-            self.vars.update(zip(loop.indices, indices, strict=True))
-            for r in loop.reductions:
-                self.vars[r.var] = arith.identity(r.op, r.var.type)
-            with contextlib.suppress(_EndIteration):
-                self.block(loop.body)
-            for r in loop.reductions:
-                totals[r.var] = arith.BINARY[r.op](totals[r.var], self.read(r.var), r.var.type)
+        if not loop.reductions:
+            iterations: Iterable[tuple[int, ...]] = itertools.product(*ranges)
+            if shuffle is not None:
+                order = list(iterations)
+                shuffle.shuffle(order)
+                iterations = order
+            for indices in iterations:
+                self.iteration(loop, indices, before)
+            self.vars = before
+            return
+        reductions = loop.reductions
+        totals = [self.read(r.var) for r in reductions]
+        blocks = list(_blocks([len(r) for r in ranges]))
+        partials: dict[int, list[Number]] = {}
+        for number in shuffle.sample(range(len(blocks)), len(blocks)) if shuffle else range(len(blocks)):
+            running = [[arith.identity(r.op, r.var.type) for r in reductions] for _ in range(REDUCTION_WIDTH)]
+            for position, slot in blocks[number]:
+                indices = tuple(r[k] for r, k in zip(ranges, position, strict=True))
+                self.iteration(loop, indices, before | {r.var: v for r, v in zip(reductions, running[slot], strict=True)})
+                running[slot] = [self.read(r.var) for r in reductions]
+            while len(running) > 1:
+                half = len(running) // 2
+                running = [_combine(reductions, running[k], running[k + half]) for k in range(half)]
+            partials[number] = running[0]
+        for number in range(len(blocks)):
+            totals = _combine(reductions, totals, partials[number])
+        self.vars = before | {r.var: v for r, v in zip(reductions, totals, strict=True)}
+
+    def iteration(self, loop: Parallel, indices: tuple[int, ...], before: dict[Var, Number]) -> None:
+        self.vars = dict(before)
         self.locals = {}
-        self.vars = before | totals
+        self.vars.update(zip(loop.indices, indices, strict=True))
+        with contextlib.suppress(_EndIteration):
+            self.block(loop.body)
+        self.locals = {}
 
     def call(self, function: Function, args: Sequence[Number]) -> tuple[Number, ...]:
         for var, value in zip(function.params, args, strict=True):
@@ -408,6 +443,27 @@ class _Machine:
 def _shape(view: memoryview) -> tuple[int, ...]:
     assert view.shape is not None
     return view.shape
+
+
+def _blocks(counts: list[int]) -> Iterator[list[tuple[tuple[int, ...], int]]]:
+    """The iterations of a reducing loop in blocks: each iteration's position, and which running result it contributes to."""
+    total = math.prod(counts)
+    size = max(-(-total // REDUCTION_BLOCKS), REDUCTION_BLOCK)
+    for begin in range(0, total, size):
+        block = []
+        for linear in range(begin, min(begin + size, total)):
+            piece = max(begin, linear - linear % counts[-1])  # where the piece of the last dimension's row starts that lies in this block
+            position: list[int] = []
+            rest = linear
+            for count in reversed(counts):
+                rest, k = divmod(rest, count)
+                position.insert(0, k)
+            block.append((tuple(position), (linear - piece) % REDUCTION_WIDTH))
+        yield block
+
+
+def _combine(reductions: list[Reduction], a: list[Number], b: list[Number]) -> list[Number]:
+    return [arith.BINARY[r.op](x, y, r.var.type) for r, x, y in zip(reductions, a, b, strict=True)]
 
 
 def _flat(place: tuple[int, ...], shape: tuple[int, ...]) -> int:

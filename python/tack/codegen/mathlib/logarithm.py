@@ -1,5 +1,5 @@
 """Logarithms and what is made of them: log log2 log10 log1p asinh acosh atanh pow. Read as text by the compiler; see __init__."""
-# ruff: noqa: F821
+# ruff: noqa: F821, RET504
 # mypy: ignore-errors
 
 
@@ -184,7 +184,8 @@ def acosh_f32(x):
     big = x > 1e5
     t = (2.0 if big else x) - 1.0
     near = log1p_f32(t + sqrt(fma(t, t, 2.0 * t)))
-    return (log_f32(x) + 0.6931472) if big else near
+    result = (log_f32(x) + 0.6931472) if big else near
+    return nan if x < 1.0 else result
 
 
 def acosh_f64(x):
@@ -192,7 +193,8 @@ def acosh_f64(x):
     big = x > 1e9
     t = (2.0 if big else x) - 1.0
     near = log1p_f64(t + sqrt(fma(t, t, 2.0 * t)))
-    return (log_f64(x) + 0.6931471805599453) if big else near
+    result = (log_f64(x) + 0.6931471805599453) if big else near
+    return nan if x < 1.0 else result
 
 
 def atanh_f32(x):

@@ -1,0 +1,118 @@
+"""Reductions: the same bits on every run, thread count and width, in the order that the IR interpreter spells out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tack
+from programs import variant
+from tack.codegen import llvm_reduce, params
+from tack.compiler import _infer as typed_ir
+from tack.ir import interpret
+from tack.ir.fma import form_fma
+from tack.kernels import kernel_function
+from tack.mathlink import math
+
+
+@tack.kernel
+def row_sums(x):
+    s = 10
+    least = x[0]
+    for i in range(x.shape[0]):
+        s += x[i]
+        if i % 3 != 0:
+            s -= x[i] * x[i]
+        least = min(least, x[i])
+    return s * least
+
+
+@tack.kernel
+def grid(x):
+    total = 0
+    most = x[0, 0]
+    for i, j in tack.ndrange(x.shape[0], x.shape[1]):
+        if x[i, j] == 3:
+            continue
+        for k in range(j % 3):
+            total += x[i, j] * k
+        most = max(most, x[i, j])
+    return total + most
+
+
+@tack.kernel
+def bits(x):
+    every = -1
+    some = 0
+    odd = 0
+    product = 1
+    for i in range(x.shape[0]):
+        every &= x[i]
+        some |= x[i]
+        odd ^= x[i]
+        product *= x[i]
+    return every + 3 * some + 5 * odd + 7 * product
+
+
+def interpreted(kernel: Any, x: np.ndarray) -> Any:
+    function = kernel_function(kernel)
+    kernel_ir = typed_ir(function, function.specialize((x,), tack.device("cpu")))
+    form_fma(kernel_ir)
+    return interpret.run(kernel_ir, [x], math_library=math)
+
+
+def values(shape: Any, t: Any) -> np.ndarray:
+    rng = np.random.default_rng(11)
+    x = rng.standard_normal(shape) * np.exp2(rng.integers(-20, 20, shape)) if np.issubdtype(t, np.floating) else rng.integers(-9, 9, shape)
+    return x.astype(t)
+
+
+def test_the_order_has_one_definition() -> None:
+    assert (params.BLOCKS, params.BLOCK_SIZE, llvm_reduce.WIDTH) == (
+        interpret.REDUCTION_BLOCKS,
+        interpret.REDUCTION_BLOCK,
+        interpret.REDUCTION_WIDTH,
+    )
+
+
+SIZES = [(row_sums, n) for n in (1, 63, 64, 65, 1024, 1025, 5000)] + [(grid, s) for s in ((7, 13), (1, 200), (40, 70), (300, 3))]
+
+
+@pytest.mark.parametrize("t", [np.float32, np.float64, np.int32])
+@pytest.mark.parametrize(("kernel", "shape"), SIZES)
+def test_bits_are_those_of_the_interpreter(device: tack.Device, kernel: Any, shape: Any, t: Any) -> None:
+    x = values(shape, t)
+    want = interpreted(kernel, x)
+    assert kernel(tack.array(x, device=device)) == want
+    if device.type == "cpu":
+        for lanes in (1, 4):
+            for threads in (1, 2):
+                with tack.device("cpu", num_threads=threads):
+                    assert variant(kernel, simd=lanes)(x) == want
+
+
+@pytest.mark.parametrize("n", [0, 1, 5, 2000])
+def test_integer_operators(device: tack.Device, n: int) -> None:
+    x = values(n, np.int64)
+    want = interpreted(bits, x)
+    assert bits(tack.array(x, device=device)) == want
+    reduce = [np.bitwise_and.reduce(x), np.bitwise_or.reduce(x), np.bitwise_xor.reduce(x), np.multiply.reduce(x)]
+    with np.errstate(over="ignore"):
+        assert want == int(reduce[0] + 3 * reduce[1] + 5 * reduce[2] + 7 * reduce[3])
+
+
+def test_minimum_prefers_numbers_to_nans(device: tack.Device) -> None:
+    x = np.full(3000, np.nan, np.float32)
+    x[1234] = 5.0
+    x[77] = 6.0
+
+    @tack.kernel
+    def least(x):
+        m = x[0]
+        for i in range(x.shape[0]):
+            m = min(m, x[i])
+        return m
+
+    assert least(tack.array(x, device=device)) == 5.0
+    assert np.isnan(least(tack.array(x[:50], device=device)))
