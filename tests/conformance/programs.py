@@ -200,7 +200,9 @@ def _black_scholes(size: int, t: Any, rng: np.random.Generator) -> list[Any]:
     return [np.zeros(size, t), np.zeros(size, t), price.astype(t), strike.astype(t), years.astype(t), 0.02, 0.3]
 
 
-def _black_scholes_oracle(call: Any, put: Any, price: Any, strike: Any, years: Any, rate: float, volatility: float) -> dict[int, np.ndarray]:
+def _black_scholes_oracle(
+    call: Any, put: Any, price: Any, strike: Any, years: Any, rate: float, volatility: float
+) -> dict[int, np.ndarray]:
     price, strike, years = (a.astype(np.float64) for a in (price, strike, years))
     spread = volatility * np.sqrt(years)
     d1 = (np.log(price / strike) + (rate + 0.5 * volatility**2) * years) / spread

@@ -65,7 +65,14 @@ def test_functions_that_have_one_right_answer(device: tack.Device, t: str) -> No
     x = np.concatenate([rng.uniform(-9, 9, 500), [0.0, -0.0, 0.5, 1.5, -2.5, 1e20, np.inf, -np.inf, np.nan]]).astype(NUMPY[t])
     a = tack.array(x, device=device)
     with np.errstate(all="ignore"):
-        for name, reference in (("sqrt", np.sqrt), ("floor", np.floor), ("ceil", np.ceil), ("trunc", np.trunc), ("round", np.rint), ("fabs", np.abs)):
+        for name, reference in (
+            ("sqrt", np.sqrt),
+            ("floor", np.floor),
+            ("ceil", np.ceil),
+            ("trunc", np.trunc),
+            ("round", np.rint),
+            ("fabs", np.abs),
+        ):
             out = tack.zeros_like(a)
             one(getattr(tack, name))(out, a)
             np.testing.assert_array_equal(out.numpy(), reference(x), err_msg=name)

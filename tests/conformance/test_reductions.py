@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tack
 from programs import variant
+
+import tack
 from tack.codegen import llvm_reduce, params
 from tack.compiler import _infer as typed_ir
 from tack.ir import interpret

@@ -1,5 +1,5 @@
 """Logarithms and what is made of them: log log2 log10 log1p asinh acosh atanh pow. Read as text by the compiler; see __init__."""
-# ruff: noqa: F821, RET504
+# ruff: noqa: F821
 # mypy: ignore-errors
 
 
