@@ -50,7 +50,7 @@ class Calls(Expressions):
     def op_call(self, op: Op) -> None:
         callee = self.thing(op.args[0])
         args = [self.thing(r) for r in op.args[1:]]
-        names: tuple[str, ...] = op.attr  # type: ignore[assignment]
+        names: tuple[str, ...] = op.attr
         loc = op.loc
         if isinstance(callee, FuncMeaning):
             self.frame.regs[op.dst] = self.call_function(callee, args, names, loc)
@@ -330,7 +330,7 @@ class Calls(Expressions):
             import math as python
 
             try:
-                value = {"floor": python.floor, "ceil": python.ceil, "trunc": python.trunc, "round": round}[name](x.const)
+                value = round(x.const) if name == "round" else getattr(python, name)(x.const)
             except (ValueError, OverflowError):
                 pass
             else:

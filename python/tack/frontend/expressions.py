@@ -55,7 +55,7 @@ class Expressions(Operators):
 
     def op_path(self, op: Op) -> None:
         frame = self.frame
-        path: Path = op.attr  # type: ignore[assignment]
+        path: Path = op.attr
         env = frame.env
         assert env is not None
         binding = env.get(path[0])
@@ -66,7 +66,7 @@ class Expressions(Operators):
         if thing.__class__ is Reduced:
             thing = self.read_reduced(thing)
         elif thing.__class__ is Unusable:
-            self.unusable(path[0], thing, op.loc)  # type: ignore[arg-type]
+            self.unusable(path[0], thing, op.loc)
         for name in path[1:]:
             thing = self.attribute(thing, name, op.loc)
         frame.regs[op.dst] = thing
@@ -230,8 +230,8 @@ class Expressions(Operators):
         regs = self.frame.regs
         base = regs[op.args[0]]
         if base.__class__ is ArrayRef:
-            indices = self.indices(base, [self.thing(r) for r in op.args[1:]], op.loc)  # type: ignore[arg-type]
-            regs[op.dst] = self.value("load", base.dtype, indices, op.loc, base.array)  # type: ignore[union-attr]
+            indices = self.indices(base, [self.thing(r) for r in op.args[1:]], op.loc)
+            regs[op.dst] = self.value("load", base.dtype, indices, op.loc, base.array)
             return
         assert base is not None
         regs[op.dst] = self.index(base, [self.thing(r) for r in op.args[1:]], op.loc)
@@ -270,8 +270,8 @@ class Expressions(Operators):
             self.wrong_count(ref, len(things), loc)
         if len(things) == 1:
             only = things[0]
-            if only.__class__ is Num and only.type is i64 and only.instr is not None:  # type: ignore[union-attr]
-                return (only.instr,)  # type: ignore[union-attr]
+            if only.__class__ is Num and only.type is i64 and only.instr is not None:
+                return (only.instr,)
         return tuple([self.one_index(ref, thing, dim, loc) for dim, thing in enumerate(things)])
 
     def one_index(self, ref: ArrayRef, thing: Thing, dim: int, loc: Loc) -> Instr:
@@ -372,12 +372,12 @@ class Expressions(Operators):
         value = self.thing(op.args[1])
         things = [self.thing(r) for r in op.args[2:]]
         if isinstance(base, ArrayRef):
-            instr = self.element(base, value, op.loc)
+            instr = self.element(base, value, op.attr)
             self.writes(base, op.loc)
             self.emit("store", None, (instr, *self.indices(base, things, op.loc)), base.array, op.loc)
         elif isinstance(base, Flat):
             ref = base.ref
-            instr = self.element(ref, value, op.loc)
+            instr = self.element(ref, value, op.attr)
             self.writes(ref, op.loc)
             if isinstance(ref.array, LocalArray):
                 self.emit("store", None, (instr, *self.local_flat(ref.array, ref, things, op.loc)), ref.array, op.loc)
@@ -415,7 +415,7 @@ class Expressions(Operators):
     # -- conversions by annotation
 
     def op_convert(self, op: Op) -> None:
-        path: Path = op.attr  # type: ignore[assignment]
+        path: Path = op.attr
         self.frame.regs[op.dst] = self.convert(self.thing(op.args[0]), path, op.loc)
 
     def convert(self, thing: Thing, path: Path | None, loc: Loc) -> Thing:

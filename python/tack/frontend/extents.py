@@ -24,14 +24,11 @@ class NotAnExtent(Exception):  # noqa: N818 - it names the state
 def extent_of(instr: Instr, sequences: list[Var]) -> Extent:
     """The extent of an integer value. Raises NotAnExtent with the instruction that only the device can compute."""
     terms: list[Term] = []
-    work: list[Instr | Term | tuple[Term, ...]] = [instr]
+    work: list[Instr | tuple[Term, ...]] = [instr]
     while work:
         item = work.pop()
         if isinstance(item, tuple):
-            if item and isinstance(item[0], tuple):
-                terms.extend(item)  # type: ignore[arg-type]
-            else:
-                terms.append(item)  # type: ignore[arg-type]
+            terms.extend(item)
         else:
             _expand(item, work, sequences)
         if len(terms) + len(work) > _MAX_TERMS:
@@ -39,23 +36,23 @@ def extent_of(instr: Instr, sequences: list[Var]) -> Extent:
     return Extent(tuple(terms))
 
 
-def _expand(instr: Instr, work: list[Instr | Term | tuple[Term, ...]], sequences: list[Var]) -> None:
+def _expand(instr: Instr, work: list[Instr | tuple[Term, ...]], sequences: list[Var]) -> None:
     """Puts the terms of an instruction on the work list, the last one first."""
     op, attr = instr.op, instr.attr
     if instr.type is None or instr.type.is_float:
         raise NotAnExtent(instr)
     if op == "const" and isinstance(attr, int):
-        work.append(("constant", 0, 0, _signed(int(attr))))
+        work.append(_term("constant", value=_signed(int(attr))))
     elif op == "arg" and isinstance(attr, ScalarParam):
-        work.append(("scalar", attr.index, 0, 0))
+        work.append(_term("scalar", attr.index))
     elif op == "shape" and isinstance(attr, tuple) and isinstance(attr[0], ArrayParam) and isinstance(attr[1], int):
-        work.append(("shape", attr[0].index, attr[1], 0))
-    elif op == "get" and attr in sequences:
-        work.append(("sequence", sequences.index(attr), 0, 0))  # type: ignore[arg-type]
+        work.append(_term("shape", attr[0].index, attr[1]))
+    elif op == "get" and isinstance(attr, Var) and attr in sequences:
+        work.append(_term("sequence", sequences.index(attr)))
     elif op == "cast":
         source = instr.args[0].type
         if source is None or source.is_float:
-            raise NotAnExtent(instr)
+            raise NotAnExtent(instr.args[0])
         if instr.type is BOOL:
             work.append((("constant", 0, 0, 0), ("ne", 0, 0, 0)))
         elif _narrower(instr.type, source):
@@ -68,7 +65,7 @@ def _expand(instr: Instr, work: list[Instr | Term | tuple[Term, ...]], sequences
         work.append((("constant", 0, 0, -1), ("mul", 0, 0, 0), ("max", 0, 0, 0)))
         work += (instr.args[0], instr.args[0])
     elif instr.type is BOOL and op in _LOGIC:
-        work.append((_LOGIC[op], 0, 0, 0))
+        work.append(_term(_LOGIC[op]))
         work.extend(reversed(instr.args))
     elif op in ("shl", "shr") and instr.args[1].op == "const" and isinstance(instr.args[1].attr, int) and 0 <= instr.args[1].attr < 62:
         if op == "shl" and instr.type is not i64:
@@ -78,12 +75,14 @@ def _expand(instr: Instr, work: list[Instr | Term | tuple[Term, ...]], sequences
     elif op in _DIRECT:
         if op in ("add", "sub", "mul", "neg", "floordiv") and instr.type is not i64 and instr.type is not BOOL:
             work.append(_wrapped(instr.type))
-        if op == "abs":
-            raise NotAnExtent(instr)
-        work.append((_DIRECT[op], 0, 0, 0))
+        work.append(_term(_DIRECT[op]))
         work.extend(instr.args if op in ("gt", "ge") else reversed(instr.args))
     else:
         raise NotAnExtent(instr)
+
+
+def _term(op: str, arg: int = 0, dim: int = 0, value: int = 0) -> tuple[Term, ...]:
+    return ((op, arg, dim, value),)
 
 
 def _narrower(to: DType, source: DType) -> bool:

@@ -208,7 +208,7 @@ class Flattener:
     def unary_of(self, node: ast.UnaryOp) -> None:
         self.values[-1] = self.op("unary", (self.values[-1],), _UNARY[type(node.op)], self.loc(node))
 
-    def tuple(self, node: ast.Tuple) -> None:
+    def tuple_display(self, node: ast.Tuple) -> None:
         self.work.append((Flattener.tuple_of, node))
         self.work.extend(reversed(node.elts))
 
@@ -233,7 +233,7 @@ class Flattener:
 
     def subscript_of(self, node: ast.Subscript) -> None:
         args = self.take(1 + self.index_count(node))
-        self.values.append(self.op("index", args, isinstance(node.slice, ast.Tuple), self.loc(node)))
+        self.values.append(self.op("index", args, None, self.loc(node)))
 
     def call(self, node: ast.Call) -> None:
         for keyword in node.keywords:
@@ -347,7 +347,7 @@ _VISIT: Final[dict[type[ast.AST], Visitor]] = {
     ast.Attribute: Flattener.attribute,
     ast.BinOp: Flattener.binary,
     ast.UnaryOp: Flattener.unary,
-    ast.Tuple: Flattener.tuple,
+    ast.Tuple: Flattener.tuple_display,
     ast.Subscript: Flattener.subscript,
     ast.Call: Flattener.call,
     ast.NamedExpr: Flattener.walrus,

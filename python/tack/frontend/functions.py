@@ -30,12 +30,16 @@ class Functions(Statements):
         result = self.body_with_returns(fn, loc) if fn.early_returns else self.plain_body(fn)
         self.frame = caller
         self.block = outer
-        if frame.env is None:
+        if self.never_returns(frame):
             caller.env = None  # it never returns: an endless loop
             return NONE
         if isinstance(result, Unusable):
             self.fail(f"the result of '{fn.name}' {result.text}", loc, "Return the same kind of value on every path.")
         return result
+
+    @staticmethod
+    def never_returns(frame: Frame) -> bool:
+        return frame.env is None
 
     def plain_body(self, fn: Function) -> Thing:
         """Every return is the last thing that happens: the body needs no scope."""

@@ -16,13 +16,13 @@ unary        (x); attr: neg pos invert not
 truth        (x): its truth as a bool
 compare      (left, right); attr: eq ne lt le gt ge is isnot in notin
 call         (callee, arguments...); attr: the names of the last arguments, which are keywords
-index        (base, indices...); attr: whether the subscript was written as a tuple
+index        (base, indices...)
 tuple        (items...)
 unpack       (x); attr: n; its items are the registers dst, dst + 1, ...
 bind         (x); attr: the name
 augbind      (x); attr: (name, operation of an augmented assignment or path of the called function)
 convert      (x); attr: the dotted name of an annotation
-store        (base, value, indices...)
+store        (base, value, indices...); attr: the place of the value
 assert       (condition); attr: the message or None
 expression   (x): an expression statement
 ===========  =====================================================================================================
@@ -31,7 +31,7 @@ expression   (x): an expression statement
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ..ir.nodes import Loc
 from .meaning import FunctionSource
@@ -41,7 +41,7 @@ __all__ = ["RESULT", "BreakNode", "ContinueNode", "ForNode", "Function", "IfNode
 RESULT = "<return>"
 
 Path: TypeAlias = tuple[str, ...]
-Attr: TypeAlias = "int | float | complex | bool | str | bytes | None | Path | tuple[str, str | Path]"
+Attr: TypeAlias = Any  # by kind: see the table
 
 
 class Op:

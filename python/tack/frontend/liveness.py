@@ -26,13 +26,13 @@ class _Liveness:
         bits = self.bits
         for item in reversed(items):
             if item.__class__ is Op:
-                kind = item.kind  # type: ignore[union-attr]
+                kind = item.kind
                 if kind == "path" or kind == "augread":
-                    live |= bits.get(item.attr[0], 0)  # type: ignore
+                    live |= bits.get(item.attr[0], 0)
                 elif kind == "bind":
-                    live &= ~bits[item.attr]  # type: ignore
+                    live &= ~bits[item.attr]
                 elif kind == "augbind":
-                    live &= ~bits[item.attr[0]]  # type: ignore
+                    live &= ~bits[item.attr[0]]
             else:
                 live = self.node(item, live, on_break, on_continue)
         return live

@@ -320,7 +320,7 @@ class _Parser(Flattener):
                 self.assign_to(item, first + position, statement)
         elif isinstance(target, ast.Subscript):
             base, *indices = self.place(target)
-            self.effect("store", (base, value, *indices), isinstance(target.slice, ast.Tuple), self.loc(statement))
+            self.effect("store", (base, value, *indices), self.loc(_value_of(statement)), self.loc(target))
         elif isinstance(target, ast.Attribute):
             self.refuse(target, "assignment to an attribute is not part of the kernel language.", "Store into an array: a[i] = value.")
         else:
@@ -346,10 +346,9 @@ class _Parser(Flattener):
             self.effect("augbind", (value,), (name, operation), loc)
         elif isinstance(target, ast.Subscript):
             base, *indices = self.place(target)
-            written_as_tuple = isinstance(target.slice, ast.Tuple)
-            old = self.op("index", (base, *indices), written_as_tuple, self.loc(target))
+            old = self.op("index", (base, *indices), None, self.loc(target))
             value = self.op("binary", (old, self.expression(node.value)), operation, loc)
-            self.effect("store", (base, value, *indices), written_as_tuple, loc)
+            self.effect("store", (base, value, *indices), loc, self.loc(target))
         else:
             self.refuse(target, "assignment to an attribute is not part of the kernel language.", "Store into an array: a[i] = value.")
 
@@ -389,7 +388,7 @@ class _Parser(Flattener):
         for name in ast.walk(node.target):
             if isinstance(name, (ast.Subscript, ast.Attribute, ast.Starred)):
                 self.refuse(name, "a loop variable must be a name or a tuple of names.", "Assign in the body: for k in ...: a[i] = k.")
-        self.assign_to(node.target, item, _at(node.target))
+        self.assign_to(node.target, item, node.target)  # type: ignore[arg-type]
         self.statements(node.body, False)
         loop.bound = self.bound
         self.block, self.bound = loop.orelse, 0
@@ -419,9 +418,9 @@ class _Parser(Flattener):
         self.block.append(ContinueNode(self.loc(node)))
 
 
-def _at(node: Any) -> Any:
-    """A node that only lends its place."""
-    return node
+def _value_of(statement: Any) -> Any:
+    """The expression that an assignment stores; a loop's target stands for itself."""
+    return getattr(statement, "value", statement)
 
 
 def _target_names(node: ast.expr) -> list[str]:

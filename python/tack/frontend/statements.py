@@ -26,7 +26,10 @@ class Statements(Joins):
         for item in items:
             if frame.env is None:
                 return
-            _HANDLERS[item.kind if item.__class__ is Op else item.__class__](self, item)  # type: ignore[union-attr]
+            _HANDLERS[item.kind if item.__class__ is Op else item.__class__](self, item)
+
+    def unreachable(self) -> bool:
+        return self.frame.env is None
 
     # -- ops
 
@@ -46,7 +49,7 @@ class Statements(Joins):
     def op_augbind(self, op: Op) -> None:
         env = self.frame.env
         assert env is not None
-        name: str = op.attr[0]  # type: ignore[index]
+        name = str(op.attr[0])
         thing = self.thing(op.args[0])
         binding = env.get(name)
         if binding is not None and isinstance(binding.thing, Reduced):
@@ -138,7 +141,7 @@ class Statements(Joins):
 
     def misplaced_return(self, loc: Loc) -> NoReturn:
         if self.in_parallel:
-            self.fail("return inside a parallel loop.", loc, "Write continue to end this iteration.", CompileNotImplementedError)
+            self.fail("return inside a parallel loop is refused.", loc, "Write continue to end this iteration.", CompileNotImplementedError)
         self.fail(
             "a kernel returns only in its last statement.",
             loc,
@@ -154,7 +157,7 @@ class Statements(Joins):
             if iterable.kind != "range":
                 what = f"tack.{iterable.kind}"
                 hint = "Write nested loops over range." if iterable.kind == "ndrange" else "Write for i in range(...), or while."
-                self.fail(f"{what} inside another loop or a function.", node.loc, hint, CompileNotImplementedError)
+                self.fail(f"{what} inside another loop or a function is refused.", node.loc, hint, CompileNotImplementedError)
             if self.frame.caller is None and not self.in_parallel:
                 self.fail(
                     "a parallel loop inside if, while or another loop is refused.",
@@ -275,13 +278,12 @@ class Statements(Joins):
         """Names that every round of a loop that surely runs binds are bound after it."""
         late: list[tuple[str, Binding, Slots]] = []
         for name in unbound:
-            bindings = [e.env.get(name) for e in exits]
-            if not bindings or any(b is None or isinstance(b.thing, Unusable) for b in bindings):
+            bindings = [b for e in exits if (b := e.env.get(name)) is not None and not isinstance(b.thing, Unusable)]
+            if not bindings or len(bindings) != len(exits):
                 continue
-            joined = self.type_only(bindings[0].thing)  # type: ignore[union-attr]
-            where = bindings[0].loc  # type: ignore[union-attr]
+            joined, where = self.type_only(bindings[0].thing), bindings[0].loc
             for b in bindings[1:]:
-                joined = self.join_things(joined, b.thing, where, b.loc)  # type: ignore[union-attr]
+                joined = self.join_things(joined, b.thing, where, b.loc)
             late.append((name, Binding(joined, where), self.slots_for(name, joined)))
         return late
 
@@ -431,7 +433,7 @@ class Statements(Joins):
                 if env is not None:
                     self.read_all(env, pending)
                 frame.env = env
-            elif frame.env is None:  # what ended the round is still to be written there
+            elif self.unreachable():  # what ended the round is still to be written there
                 whole.append(loop.round_scope)
             else:
                 whole += body
@@ -462,9 +464,9 @@ class Statements(Joins):
     def break_node(self, node: BreakNode) -> None:
         loop = self.loop_around("break", node.loc)
         if loop.kind == "parallel":
-            self.fail("break of a parallel loop.", node.loc, "Its iterations are independent: write continue to end this one.", CompileNotImplementedError)
+            self.fail("break of a parallel loop is refused.", node.loc, "Its iterations are independent: write continue to end this one.", CompileNotImplementedError)
         if loop.kind == "sequential":
-            self.fail("break of a tack.sequential loop.", node.loc, "Its steps are known before it starts: give it fewer.", CompileNotImplementedError)
+            self.fail("break of a tack.sequential loop is refused.", node.loc, "Its steps are known before it starts: give it fewer.", CompileNotImplementedError)
         self.dead_end(Leave(loop.scope, node.loc) if loop.scope is not None else Break(node.loc), loop.breaks)
 
     def continue_node(self, node: ContinueNode) -> None:
@@ -473,7 +475,7 @@ class Statements(Joins):
             self.end_iteration(node.loc)
             return
         if loop.kind == "sequential":
-            self.fail("continue of a tack.sequential loop.", node.loc, "Put the condition inside the parallel loops.", CompileNotImplementedError)
+            self.fail("continue of a tack.sequential loop is refused.", node.loc, "Put the condition inside the parallel loops.", CompileNotImplementedError)
         self.dead_end(Leave(loop.round_scope, node.loc) if loop.round_scope is not None else Continue(node.loc), loop.continues)
 
     def loop_around(self, word: str, loc: Loc) -> Loop:

@@ -71,7 +71,7 @@ class TopLevel(Functions):
         self.close_segment()
         if self.segment_atomics and any(not isinstance(item, Segment) for item in self.items):
             self.fail(
-                "an atomic outside the parallel loops.",
+                "an atomic outside the parallel loops is refused.",
                 self.segment_atomics[0],
                 "Statements outside loops run once: write a plain update, a[i] += v.",
                 CompileNotImplementedError,
@@ -148,7 +148,7 @@ class TopLevel(Functions):
             if instr.op == "arg":
                 again[instr] = self.argument(instr.attr)  # type: ignore[arg-type]
             elif instr.op == "shape":
-                again[instr] = self.shape(*instr.attr)  # type: ignore[misc, arg-type]
+                again[instr] = self.shape(*instr.attr)  # type: ignore[misc]
             else:
                 again[instr] = self.emit(instr.op, instr.type, tuple(again[a] for a in instr.args), instr.attr, instr.loc)
         return again[root]
@@ -190,7 +190,7 @@ class TopLevel(Functions):
 
     def refuse_else(self, node: ForNode) -> None:
         if node.has_else:
-            self.fail("else on a parallel loop.", node.loc, "Write the statements after the loop.", CompileNotImplementedError)
+            self.fail("else on a parallel loop is refused.", node.loc, "Write the statements after the loop.", CompileNotImplementedError)
 
     def extents(self, iterable: RangeValue, node: ForNode) -> tuple[list[Extent], list[Extent], list[Extent]]:
         columns: tuple[list[Extent], list[Extent], list[Extent]] = ([], [], [])
@@ -301,11 +301,11 @@ class TopLevel(Functions):
         """Notes what one op does to the names: the operation of an update, "" for what is none; and reads that match no update."""
         attr = op.attr
         if op.kind == "bind" and attr in found:
-            found[attr].add("")  # type: ignore[index]
+            found[attr].add("")
         elif op.kind == "path" and isinstance(attr, tuple) and attr[0] in found:
-            found[attr[0]].add("")  # type: ignore[index]
+            found[attr[0]].add("")
         elif op.kind == "augread" and isinstance(attr, tuple) and attr[0] in found:
-            reads[attr[0]] += 1  # type: ignore[index]
+            reads[attr[0]] += 1
         elif op.kind == "augbind" and isinstance(attr, tuple) and attr[0] in found:
             name, operation = attr
             if isinstance(operation, tuple):
@@ -414,10 +414,17 @@ class TopLevel(Functions):
 
 
 def _not_an_extent(instr: Instr, node: ForNode) -> tuple[str, Loc, str]:
-    what = {"load": "an element of an array", "load_flat": "an element of an array", "get": "a value that statements before it compute on the device"}.get(
+    work, loads = [instr], False
+    for _ in range(1000):  # of what it is computed of; enough to find the load that the user wrote
+        if not work or loads:
+            break
+        inner = work.pop()
+        loads = inner.op in ("load", "load_flat")
+        work += inner.args
+    what = {"get": "a value that statements before it compute on the device"}.get(
         instr.op, f"'{instr.attr if instr.op == 'math' else instr.op}' of floats" if instr.type is not None and instr.type.is_float else f"'{instr.op}'"
     )
     hint = "Loop bounds come from scalar arguments, shapes and captured values: pass the value as an argument, n = int(a[0]) at the call."
-    if instr.op in ("load", "load_flat"):
-        return f"the bounds of a parallel loop depend on {what}.", node.loc, hint
+    if loads:
+        return "the bounds of a parallel loop depend on an element of an array.", node.loc, hint
     return f"the bounds of a parallel loop depend on {what}, which is not known before the launch.", node.loc, hint

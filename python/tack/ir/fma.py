@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .nodes import Block, For, Function, If, Instr, Kernel, Parallel, Scope, Segment, Sequence, While
+from .nodes import Block, For, Function, If, Instr, Kernel, Node, Parallel, Scope, Segment, Sequence, While
 
 __all__ = ["form_fma"]
 
@@ -102,11 +102,12 @@ def _rewrite(block: Block, uses: dict[Instr, int]) -> None:
             products.discard(product)
             gone.add(product)
     if gone:
-        body = []
+        body: list[Node] = []
         for entry in block.body:
-            if entry in gone:
-                continue
-            if entry in negated:
-                body.append(negated[entry])  # type: ignore[index]
+            if isinstance(entry, Instr):
+                if entry in gone:
+                    continue
+                if entry in negated:
+                    body.append(negated[entry])
             body.append(entry)
         block.body[:] = body
