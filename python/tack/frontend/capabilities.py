@@ -40,19 +40,19 @@ def scan(fn: Function, environment: Environment) -> frozenset[str]:
     work: list[tuple[Function, Environment]] = [(fn, environment)]
     while work:
         function, env = work.pop()
-        pending = [resolve(env, path) for path in function.captured]
+        pending = [(resolve(env, path), path in function.used) for path in function.captured]
         while pending:
-            meaning = pending.pop()
+            meaning, used = pending.pop()
             if isinstance(meaning, Intrinsic):
                 if meaning.name in WORKGROUP and meaning.origin == "tack":
                     uses.add("workgroups")
                 elif meaning.name == "print":
                     uses.add("print")
             elif isinstance(meaning, (DTypeMeaning, Constant)):
-                if meaning.dtype == f64:
+                if used and meaning.dtype == f64:
                     uses.add("f64")
             elif isinstance(meaning, TupleMeaning):
-                pending.extend(meaning.items)
+                pending.extend((item, used) for item in meaning.items)
             elif isinstance(meaning, FuncMeaning) and meaning.identity not in seen:
                 seen.add(meaning.identity)
                 work.append((parse(meaning.source, kernel=fn.name), meaning.environment))

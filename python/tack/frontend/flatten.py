@@ -61,6 +61,7 @@ class Flattener:
         self.bound = 0  # names bound since the innermost arm or loop body began
         self.bits: dict[str, int] = {}
         self.paths: set[Path] = set()
+        self.used: set[Path] = set()  # those that are more than compared
         self.pseudo = 0
         self.work: list[Any] = []
         self.values: list[int] = []
@@ -169,8 +170,13 @@ class Flattener:
 
     def name(self, node: ast.Name) -> None:
         path = (node.id,)
-        self.paths.add(path)
+        self.mention(path, node)
         self.values.append(self.op("augread" if hasattr(node, "update") else "path", (), path, self.loc(node)))
+
+    def mention(self, path: Path, node: ast.expr) -> None:
+        self.paths.add(path)
+        if not hasattr(node, "compared"):
+            self.used.add(path)
 
     def attribute(self, node: ast.Attribute) -> None:
         names = [node.attr]
@@ -181,7 +187,7 @@ class Flattener:
         if isinstance(inner, ast.Name):
             names.append(inner.id)
             path = tuple(reversed(names))
-            self.paths.add(path)
+            self.mention(path, node)
             self.values.append(self.op("path", (), path, self.loc(node)))
         else:
             self.work.append((Flattener.attribute_of, node))
@@ -315,6 +321,8 @@ class Flattener:
         self.work += ((Flattener.boolean_next, node, position + 1, name, state), node.values[position + 1])
 
     def compare(self, node: ast.Compare) -> None:
+        for side in (node.left, *node.comparators):
+            side.compared = True  # type: ignore[attr-defined]
         if len(node.ops) == 1:
             self.work += ((Flattener.compare_of, node), node.comparators[0], node.left)
         else:

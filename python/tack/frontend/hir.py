@@ -155,5 +155,6 @@ class Function:
     names: tuple[str, ...]
     bits: dict[str, int] = field(default_factory=dict)
     captured: tuple[Path, ...] = ()
+    used: frozenset[Path] = frozenset()  # the captured ones that are more than an operand of a comparison (x.dtype == tack.f64)
     early_returns: bool = False  # there are ReturnNodes: inlining needs a Scope
     returns_value: bool = False

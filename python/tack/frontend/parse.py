@@ -155,6 +155,7 @@ class _Parser(Flattener):
             names=tuple(bits),
             bits=bits,
             captured=tuple(sorted(p for p in self.paths if p[0] not in bits)),
+            used=frozenset(self.used),
             early_returns=self.early,
             returns_value=self.valued,
         )
@@ -203,6 +204,7 @@ class _Parser(Flattener):
             path = (inner.id, *reversed(names)) if isinstance(inner, ast.Name) else None
         if path is not None:
             self.paths.add(path)
+            self.used.add(path)
         return path
 
     # -- statements

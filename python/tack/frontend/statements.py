@@ -189,8 +189,10 @@ class Statements(Joins):
             if binding is None:
                 unbound.append(name)
                 continue
+            if isinstance(binding.thing, Reduced):
+                continue
             joined = self.type_only(binding.thing)
-            if name in heads:
+            if isinstance(heads.get(name), (Num, Tuple, Unusable)):  # arrays made in the last pass are not those of this one
                 joined = self.join_things(joined, heads[name], binding.loc, node.loc)
             heads[name] = joined
             slots = self.slots_for(name, joined)

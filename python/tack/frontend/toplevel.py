@@ -61,11 +61,10 @@ class TopLevel(Functions):
     reduced_types: dict[str, Num]  # of the loop being inferred: what its updates made of the names' types
 
     def kernel_body(self, body: list[HirItem]) -> list[Item]:
-        """All items of the kernel."""
+        """All items of the kernel. A segment is open, in which the parameters are bound."""
         self.items = []
         self.sequences = []
         self.reduced_types = {}
-        self.open_segment()
         self.top(body)
         self.set_result()
         self.close_segment()
