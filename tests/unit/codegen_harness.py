@@ -20,7 +20,7 @@ from tack.runtime.llvm_compiler import compile_ir as compile_llvm
 from tack.types import DType, Layout
 
 ALL = frozenset(T.ARRAY_DTYPES)
-NUMPY = {t.name: np.dtype(f"{ {'i': 'int', 'u': 'uint', 'f': 'float'}[t.code]}{t.bits}") for t in T.ARRAY_DTYPES}
+NUMPY = {t.name: np.dtype(f"{ {'i': 'int', 'u': 'uint', 'f': 'float'}[t.code] }{t.bits}") for t in T.ARRAY_DTYPES}
 NUMPY["bool"] = np.dtype(bool)
 
 
@@ -36,7 +36,14 @@ def host_arch() -> tuple[str, int]:
 
 def target(simd: int = 0, **changes: Any) -> Target:
     arch, bits = host_arch()
-    fields: dict[str, Any] = {"backend": "cpu", "title": "CPU", "arch": arch, "array_dtypes": ALL, "atomic_dtypes": ALL, "supports_f64": True}
+    fields: dict[str, Any] = {
+        "backend": "cpu",
+        "title": "CPU",
+        "arch": arch,
+        "array_dtypes": ALL,
+        "atomic_dtypes": ALL,
+        "supports_f64": True,
+    }
     fields |= {"supports_workgroups": False, "supports_images": False, "vector_bits": bits, "simd": simd}
     return Target(**(fields | changes))
 
@@ -77,7 +84,9 @@ class Build:
         return node
 
     @contextmanager
-    def parallel(self, *extents: Any, start: Any = None, step: Any = None, names: str = "ijkl", items: Any = None) -> Iterator[list[ir.Instr]]:
+    def parallel(
+        self, *extents: Any, start: Any = None, step: Any = None, names: str = "ijkl", items: Any = None
+    ) -> Iterator[list[ir.Instr]]:
         """Extents: ints, (array, dim), or ir.Extent. Gives the indices."""
         stop = [self.extent(e) for e in extents]
         first = [self.extent(e) for e in (start or [0] * len(stop))]
@@ -118,7 +127,9 @@ class Build:
             yield
 
     @contextmanager
-    def loop(self, stop: ir.Instr, start: ir.Instr | None = None, step: ir.Instr | None = None, name: str = "k") -> Iterator[tuple[ir.For, ir.Instr]]:
+    def loop(
+        self, stop: ir.Instr, start: ir.Instr | None = None, step: ir.Instr | None = None, name: str = "k"
+    ) -> Iterator[tuple[ir.For, ir.Instr]]:
         start = start if start is not None else self.const(T.i64, 0)
         step = step if step is not None else self.const(T.i64, 1)
         node = self._node(ir.For(ir.Var(name, T.i64), start, stop, step, ir.Block(), ir.Block()))
@@ -201,7 +212,9 @@ class Program:
         for entry in self.source.entries:
             self.tracker.export_symbol(entry.symbol)
         self.tracker = self.tracker.link(self.jit, f"k{next(_serial)}")
-        self.functions = [ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(self.tracker[e.symbol]) for e in self.source.entries]
+        self.functions = [
+            ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(self.tracker[e.symbol]) for e in self.source.entries
+        ]
 
     def __call__(self, *args: Any, cuts: tuple[float, ...] = ()) -> Any:
         source = self.source
@@ -233,7 +246,9 @@ class Program:
         if source.result_offset < 0:
             return None
         assert source.result_type is not None
-        return scratch[source.result_offset :].view()[: NUMPY[source.result_type.name].itemsize].copy().view(NUMPY[source.result_type.name])[0]
+        return (
+            scratch[source.result_offset :].view()[: NUMPY[source.result_type.name].itemsize].copy().view(NUMPY[source.result_type.name])[0]
+        )
 
     def _launch(self, step: Any, args: tuple[Any, ...], sequence: list[int], scratch: Any, cuts: tuple[float, ...]) -> None:
         entry = self.source.entries[step.entry]
@@ -289,6 +304,16 @@ def evaluate(extent: ir.Extent, args: tuple[Any, ...], sequence: list[int]) -> i
             stack.append(yes if cond else no)
         else:
             b, a = stack.pop(), stack.pop()
-            table = {"add": a + b, "sub": a - b, "mul": a * b, "min": min(a, b), "max": max(a, b), "lt": a < b, "le": a <= b, "eq": a == b, "ne": a != b}
+            table = {
+                "add": a + b,
+                "sub": a - b,
+                "mul": a * b,
+                "min": min(a, b),
+                "max": max(a, b),
+                "lt": a < b,
+                "le": a <= b,
+                "eq": a == b,
+                "ne": a != b,
+            }
             stack.append(int(table[op]) if op in table else (0 if b == 0 else a // b if op == "floordiv" else a % b))
     return stack[0]

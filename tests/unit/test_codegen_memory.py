@@ -33,7 +33,7 @@ def test_every_tail(simd: int) -> None:
         assert np.array_equal(o, np.concatenate([[-1], x[1 : n + 1] + 1, [-1]]))
 
 
-@pytest.mark.parametrize("simd", (1, 4, 16))
+@pytest.mark.parametrize("simd", [1, 4, 16])
 @pytest.mark.parametrize("shape", [(5, 7), (3, 1, 40), (2, 3, 4, 5), (1, 1), (7, 16), (3, 0, 4)])
 def test_any_piece_of_a_range_runs_once(simd: int, shape: tuple[int, ...]) -> None:
     build = Build()
@@ -55,7 +55,7 @@ def test_any_piece_of_a_range_runs_once(simd: int, shape: tuple[int, ...]) -> No
             assert np.array_equal(got, expected), (low, high)
 
 
-@pytest.mark.parametrize("simd", (1, 16))
+@pytest.mark.parametrize("simd", [1, 16])
 @pytest.mark.parametrize("known", [True, False])
 def test_start_and_step(simd: int, known: bool) -> None:
     build = Build()
@@ -85,7 +85,7 @@ def views(a: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("simd", (1, 8, 16))
+@pytest.mark.parametrize("simd", [1, 8, 16])
 def test_layouts(simd: int) -> None:
     base = np.arange(40 * 50, dtype="f").reshape(40, 50)
     for layout in (Layout.INNER, Layout.GENERAL):
@@ -99,13 +99,15 @@ def test_layouts(simd: int) -> None:
                 continue
             rows, columns = view.shape
             out, whole = np.zeros((2, 120, 160), "f")
-            target, expected = (m[1::2, 3 : 3 + columns][:rows] if layout == Layout.INNER else m[::2, ::3][:rows, :columns] for m in (out, whole))
+            target, expected = (
+                m[1::2, 3 : 3 + columns][:rows] if layout == Layout.INNER else m[::2, ::3][:rows, :columns] for m in (out, whole)
+            )
             program(target, view, cuts=(0.37,))
             expected[...] = view + np.float32(0.5)
             assert np.array_equal(out, whole), (layout, name)
 
 
-@pytest.mark.parametrize("simd", (1, 16))
+@pytest.mark.parametrize("simd", [1, 16])
 def test_index_forms(simd: int) -> None:
     """Contiguous, shifted, backwards, strided, transposed, row broadcast, gathered: of one array, from one kernel."""
     build = Build()
@@ -125,11 +127,13 @@ def test_index_forms(simd: int) -> None:
     got = [np.zeros((20, 20), np.int32) for _ in outs]
     Program(build.kernel, simd)(*got, source, far, cuts=(0.5,))
     i, j = np.mgrid[:20, :20]
-    for out, (a, b) in zip(got, [(i, j), (i, j + 1), (i, 19 - j), (j, i), (i, 3 + 0 * j), (i, j), (0 * i, j // 2 * 2), (far[j], far[j])], strict=True):
+    for out, (a, b) in zip(
+        got, [(i, j), (i, j + 1), (i, 19 - j), (j, i), (i, 3 + 0 * j), (i, j), (0 * i, j // 2 * 2), (far[j], far[j])], strict=True
+    ):
         assert np.array_equal(out, source[a, b])
 
 
-@pytest.mark.parametrize("simd", (1, 16))
+@pytest.mark.parametrize("simd", [1, 16])
 def test_stores_of_all_forms(simd: int) -> None:
     build = Build()
     back, wide, moved, flat, single = (build.array(n, T.f64) for n in ("back", "wide", "moved", "flat", "single"))
@@ -153,7 +157,7 @@ def test_stores_of_all_forms(simd: int) -> None:
     assert got[4].tolist() in ([0, float(k), 0] for k in range(n))  # one of the values written
 
 
-@pytest.mark.parametrize("simd", (1, 16))
+@pytest.mark.parametrize("simd", [1, 16])
 def test_masked_accesses_touch_nothing_else(simd: int) -> None:
     """Only some lanes load and store: the others' indices are wild, and their elements stay."""
     build = Build()
@@ -173,7 +177,7 @@ def test_masked_accesses_touch_nothing_else(simd: int) -> None:
     assert np.array_equal(got, np.where(np.arange(100) % 3 == 1, 2 * x, -1))
 
 
-@pytest.mark.parametrize("simd", (1, 16))
+@pytest.mark.parametrize("simd", [1, 16])
 def test_overlapping_arrays_keep_program_order(simd: int) -> None:
     """Within an iteration a load sees the stores before it, through whichever array they went."""
     build = Build()
@@ -188,7 +192,7 @@ def test_overlapping_arrays_keep_program_order(simd: int) -> None:
     assert np.array_equal(got, np.arange(50) + 700)
 
 
-@pytest.mark.parametrize("simd", (1, 4, 16))
+@pytest.mark.parametrize("simd", [1, 4, 16])
 @pytest.mark.parametrize("t", T.ARRAY_DTYPES, ids=str)
 def test_atomics(t: DType, simd: int) -> None:
     """Conflicts inside a group of lanes: all take part, and the old values are those of some order."""
@@ -223,8 +227,19 @@ def test_atomics(t: DType, simd: int) -> None:
                 if kind == "exchange":
                     assert result in (mine if len(mine) else start)
                 else:
-                    operation = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
-                    expected = (start - mine.sum(dtype=dtype) if kind == "sub" else operation[kind].reduce(np.concatenate([start, mine]), dtype=dtype))
+                    operation = {
+                        "add": np.add,
+                        "min": np.minimum,
+                        "max": np.maximum,
+                        "and": np.bitwise_and,
+                        "or": np.bitwise_or,
+                        "xor": np.bitwise_xor,
+                    }
+                    expected = (
+                        start - mine.sum(dtype=dtype)
+                        if kind == "sub"
+                        else operation[kind].reduce(np.concatenate([start, mine]), dtype=dtype)
+                    )
                     assert result == expected, (kind, cell)
     assert sorted(got[2 * len(kinds)].tolist()) == sorted(np.arange(n).astype(dtype).tolist())
     assert counter[0] == n
@@ -235,14 +250,21 @@ def build_counter(build: Build, t: DType) -> ir.ArrayParam:
     return known[0] if known else build.array("counter", t)  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize("simd", (1, 16))
+@pytest.mark.parametrize("simd", [1, 16])
 @pytest.mark.parametrize("t", [T.i32, T.u8, T.f32, T.f64], ids=str)
 def test_compare_and_swap(t: DType, simd: int) -> None:
     """Bit patterns are compared: each cell is won once."""
     build = Build()
     cells, won = build.array("cells", t), build.array("won", T.u8)
     with build.parallel((won, 0)) as (i,):
-        old = build.op("atomic", t, build.const(t, 9), build.cast(build.same("mod", i, build.i(100)), t), build.same("mod", i, build.i(10)), attr=("cas", cells))
+        old = build.op(
+            "atomic",
+            t,
+            build.const(t, 9),
+            build.cast(build.same("mod", i, build.i(100)), t),
+            build.same("mod", i, build.i(10)),
+            attr=("cas", cells),
+        )
         build.store(won, build.cast(build.compare("eq", old, build.const(t, 9)), T.u8), i)
     got, flags = np.full(10, 9, NUMPY[t.name]), np.zeros(64, np.uint8)
     Program(build.kernel, simd)(got, flags)
@@ -252,7 +274,7 @@ def test_compare_and_swap(t: DType, simd: int) -> None:
     assert sorted({int(w) % 10 for w in winners}) == list(range(10))
 
 
-@pytest.mark.parametrize("simd", (1, 16))
+@pytest.mark.parametrize("simd", [1, 16])
 def test_float_atomics_prefer_numbers(simd: int) -> None:
     build = Build()
     low, high, x = build.array("low", T.f32), build.array("high", T.f32), build.array("x", T.f32)
@@ -266,7 +288,7 @@ def test_float_atomics_prefer_numbers(simd: int) -> None:
     assert got[1][0] == np.inf
 
 
-@pytest.mark.parametrize("simd", (1, 4, 16))
+@pytest.mark.parametrize("simd", [1, 4, 16])
 @pytest.mark.parametrize("size", [(6,), (3, 5), (50,)])
 def test_local_arrays(simd: int, size: tuple[int, ...]) -> None:
     """Zeros at first in every iteration; uniform and per-lane indices; masked stores."""
@@ -297,7 +319,7 @@ def test_local_arrays(simd: int, size: tuple[int, ...]) -> None:
 
 
 @pytest.mark.skipif(not host_arch()[0].startswith("x86-64"), reason="non-temporal stores are x86's here")
-@pytest.mark.parametrize("simd", (0, 8))
+@pytest.mark.parametrize("simd", [0, 8])
 def test_streaming_stores(monkeypatch: pytest.MonkeyPatch, simd: int) -> None:
     """Large launches store past the caches: any alignment, any piece, nothing but the elements asked for."""
     monkeypatch.setattr("tack.codegen.llvm_printer._STREAM_BYTES", 400)

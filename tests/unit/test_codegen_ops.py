@@ -153,7 +153,7 @@ def test_floats(t: DType, own_fmod: bool) -> None:
         "copysign": np.copysign,
     }  # fmt: skip
     unary: dict[str, Any] = {
-        "neg": np.negative, "abs": np.abs, "sqrt": np.sqrt, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": np.rint, "fabs": np.abs,
+        "neg": np.negative, "abs": np.abs, "fabs": np.abs, "sqrt": np.sqrt, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": np.rint,
     }  # fmt: skip
     tests: dict[str, Any] = {"isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite}
     math_ops = {"copysign", "sqrt", "floor", "ceil", "trunc", "round", "fabs"}
@@ -180,7 +180,11 @@ def test_floats(t: DType, own_fmod: bool) -> None:
         for lanes, got in zip((1, 16), both(build.kernel, args, count, **options), strict=True):
             for k, name in enumerate(names):
                 expected = binary[name](va, vb) if name in binary else unary[name](va)
-                assert same(got[k], expected), (name, lanes, [r for r in zip(va, vb, got[k], expected, strict=True) if not same(r[2], r[3])][:4])
+                assert same(got[k], expected), (
+                    name,
+                    lanes,
+                    [r for r in zip(va, vb, got[k], expected, strict=True) if not same(r[2], r[3])][:4],
+                )
             for k, op in ((len(outs), "min"), (len(outs) + 1, "max")):
                 expected = np.array([preferred(op, p, q) for p, q in zip(va, vb, strict=True)], va.dtype)
                 assert same(got[k], expected), (op, lanes)
@@ -201,7 +205,12 @@ def exact_fmod(name: str, dtype: DType) -> Any:
     zero, inf = 0.0, math.inf
     with build.into(body), build.scope() as scope:
         pa, pb = (build.op("math", dtype, build.get(v), attr="fabs") for v in (a, b))
-        bad = build.op("or", T.BOOL, build.compare("eq", pb, build.const(dtype, zero)), build.op("lnot", T.BOOL, build.compare("lt", pa, build.const(dtype, inf))))
+        bad = build.op(
+            "or",
+            T.BOOL,
+            build.compare("eq", pb, build.const(dtype, zero)),
+            build.op("lnot", T.BOOL, build.compare("lt", pa, build.const(dtype, inf))),
+        )
         bad = build.op("or", T.BOOL, bad, build.op("math", T.BOOL, pb, attr="isnan"))
         with build.when(bad):
             build.set(result, build.const(dtype, math.nan))
@@ -269,7 +278,13 @@ def converted(value: Any, source: DType, t: DType) -> int:
 
 def test_bitcast_select_fma_and_bool() -> None:
     build = Build(exact=True)
-    o, back, sel, fused, logic = build.array("o", T.u32), build.array("back", T.f32), build.array("sel", T.f32), build.array("fused", T.f32), build.array("logic", T.u8)
+    o, back, sel, fused, logic = (
+        build.array("o", T.u32),
+        build.array("back", T.f32),
+        build.array("sel", T.f32),
+        build.array("fused", T.f32),
+        build.array("logic", T.u8),
+    )
     x, y = build.array("x", T.f32), build.array("y", T.f32)
     with build.parallel((x, 0)) as (i,):
         a, b = build.load(x, i), build.load(y, i)
@@ -279,7 +294,12 @@ def test_bitcast_select_fma_and_bool() -> None:
         less = build.compare("lt", a, b)
         build.store(sel, build.op("select", T.f32, less, a, b), i)
         build.store(fused, build.op("fma", T.f32, a, b, a), i)
-        some = build.op("xor", T.BOOL, build.op("or", T.BOOL, less, build.op("lnot", T.BOOL, less)), build.op("and", T.BOOL, less, build.const(T.BOOL, True)))
+        some = build.op(
+            "xor",
+            T.BOOL,
+            build.op("or", T.BOOL, less, build.op("lnot", T.BOOL, less)),
+            build.op("and", T.BOOL, less, build.const(T.BOOL, True)),
+        )
         build.store(logic, build.cast(some, T.u8), i)
     r = np.random.default_rng(1)
     va, vb = r.normal(size=50).astype("f"), r.normal(size=50).astype("f")

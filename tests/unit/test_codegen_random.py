@@ -75,7 +75,11 @@ class Generator:
             return b.op("select", t, self.condition(depth + 1), self.value(t, depth + 1), self.value(t, depth + 1))
         if kind == 6:
             return self.to(self.value(r.choice(TYPES), depth + 1), t)
-        ops = ("add", "sub", "mul", "floordiv", "mod", "min", "max", "and", "or", "xor", "shl", "shr") if t.is_int else ("add", "sub", "mul", "div", "min", "max")
+        ops = (
+            ("add", "sub", "mul", "floordiv", "mod", "min", "max", "and", "or", "xor", "shl", "shr")
+            if t.is_int
+            else ("add", "sub", "mul", "div", "min", "max")
+        )
         return b.same(r.choice(ops), self.value(t, depth + 1), self.value(t, depth + 1))
 
     def condition(self, depth: int = 0) -> ir.Instr:
@@ -192,7 +196,15 @@ def inputs(seed: int, shape: tuple[int, ...]) -> list[Any]:
     special = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, 1e30, -1.5], np.float64)
     f64 = np.where(r.random(11) < 0.3, r.choice(special, 11), r.normal(0, 10, 11))
     f32 = np.where(r.random(13) < 0.2, r.choice(special, 13), r.normal(0, 10, 13)).astype(np.float32)
-    return [r.integers(-50, 50, 17).astype(np.int32), f32, r.integers(0, 255, 19).astype(np.uint8), f64, np.zeros(shape, np.int64), np.zeros(shape, np.float32), seed % 23]
+    return [
+        r.integers(-50, 50, 17).astype(np.int32),
+        f32,
+        r.integers(0, 255, 19).astype(np.uint8),
+        f64,
+        np.zeros(shape, np.int64),
+        np.zeros(shape, np.float32),
+        seed % 23,
+    ]
 
 
 @pytest.mark.parametrize("seed", range(60))

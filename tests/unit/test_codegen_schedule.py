@@ -13,7 +13,7 @@ from codegen_harness import NUMPY, Build, Program, no_math, target
 
 from tack import types as T
 from tack.codegen import build_source
-from tack.errors import CompileError, CompileNotImplementedError
+from tack.errors import CompileError, CompileNotImplementedError, UnsupportedError
 from tack.ir import nodes as ir
 from tack.runtime.llvm_compiler import compile_ir
 
@@ -169,7 +169,15 @@ def reduction(op: str, t: T.DType, rank: int = 1, odd: bool = False) -> ir.Kerne
 @pytest.mark.parametrize("op", ["add", "mul", "min", "max", "and", "or", "xor"])
 @pytest.mark.parametrize("t", [T.i64, T.u8, T.i32], ids=str)
 def test_integer_reductions(op: str, t: T.DType) -> None:
-    table = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
+    table = {
+        "add": np.add,
+        "mul": np.multiply,
+        "min": np.minimum,
+        "max": np.maximum,
+        "and": np.bitwise_and,
+        "or": np.bitwise_or,
+        "xor": np.bitwise_xor,
+    }
     program = Program(reduction(op, t, odd=True))
     for n in (0, 1, 5, 1023, 5000):
         x = np.random.default_rng(n).integers(1, 100, n).astype(NUMPY[t.name])
@@ -327,7 +335,9 @@ def test_lanes_are_chosen_by_width_and_asked_for() -> None:
 def test_scattered_row_sums_stay_scalar() -> None:
     """Compressed rows: each lane would gather from a row of its own, which loses to plain code."""
     build = Build()
-    y, rows, columns, values, x = (build.array(n, t) for n, t in (("y", T.f32), ("rows", T.i32), ("columns", T.i32), ("values", T.f32), ("x", T.f32)))
+    y, rows, columns, values, x = (
+        build.array(n, t) for n, t in (("y", T.f32), ("rows", T.i32), ("columns", T.i32), ("values", T.f32), ("x", T.f32))
+    )
     with build.parallel((y, 0)) as (i,):
         total = build.var("total", build.const(T.f32, 0.0))
         start, stop = (build.cast(build.load(rows, j), T.i64) for j in (i, build.same("add", i, build.i(1))))
@@ -338,7 +348,11 @@ def test_scattered_row_sums_stay_scalar() -> None:
     r = np.random.default_rng(0)
     counts = r.integers(0, 9, 50)
     rows_in = np.concatenate([[0], counts.cumsum()]).astype(np.int32)
-    columns_in, values_in, x_in = r.integers(0, 50, rows_in[-1]).astype(np.int32), r.normal(size=rows_in[-1]).astype("f"), r.normal(size=50).astype("f")
+    columns_in, values_in, x_in = (
+        r.integers(0, 50, rows_in[-1]).astype(np.int32),
+        r.normal(size=rows_in[-1]).astype("f"),
+        r.normal(size=50).astype("f"),
+    )
     expected = [(values_in[a:b].astype("d") * x_in[columns_in[a:b]]).sum() for a, b in zip(rows_in[:-1], rows_in[1:], strict=True)]
     for simd in (0, 16):
         program = Program(build.kernel, simd)
@@ -372,18 +386,55 @@ def test_outputs() -> None:
 
 def test_text_is_the_same_in_every_process() -> None:
     """No order of a set, no address may show: the text is part of the cache's key."""
-    program = (
-        "import sys; sys.path[:0] = %r\n"
-        "import types; m = types.ModuleType('tack'); m.__path__ = [p + '/tack' for p in sys.path if p.endswith('python')]; sys.modules.setdefault('tack', m)\n"
-        "import hashlib, test_codegen_random as r\n"
-        "from codegen_harness import target, no_math, build_source\n"
-        "print(hashlib.sha256(''.join(build_source(r.Generator(s, 2).b.kernel, target(16), no_math).text for s in range(6)).encode()).hexdigest())"
-    )
     import tack
 
-    paths = [str(next(iter(tack.__path__))).removesuffix("/tack"), *(p for p in sys.path if p)]
+    program = (
+        "import sys, types; sys.path[:0] = %r\n"
+        "m = types.ModuleType('tack'); m.__path__ = [%r]; sys.modules['tack'] = m\n"  # the compiler alone, without the runtime
+        "import hashlib, test_codegen_random as r\n"
+        "from codegen_harness import target, no_math, build_source\n"
+        "texts = [build_source(r.Generator(s, 2).b.kernel, target(16), no_math).text for s in range(6)]\n"
+        "print(hashlib.sha256(''.join(texts).encode()).hexdigest())"
+    ) % ([p for p in sys.path if p], str(next(iter(tack.__path__))))
     runs = {
-        subprocess.run([sys.executable, "-c", program % paths], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True).stdout
+        subprocess.run([sys.executable, "-c", program], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True).stdout
         for seed in ("1", "2")
     }
     assert len(runs) == 1
+
+
+def test_what_is_not_there_is_refused_with_its_place() -> None:
+    loc = ir.Loc("user.py", 12, 4)
+    for what, match in (
+        ("print", "print is not implemented"),
+        ("local", "local arrays of 400000 bytes"),
+        ("atomic", "'scratch' is a local array"),
+    ):
+        build = Build()
+        o = build.array("o", T.f32)
+        local = ir.LocalArray("scratch", T.f32, (100_000 if what == "local" else 4,))
+        with build.parallel((o, 0)) as (i,):
+            if what == "print":
+                build.op("print", None, i, attr="{}").loc = loc
+            elif what == "local":
+                build.store(o, build.load(local, i), i)
+                build.stack[-1].body[-2].loc = loc
+            else:
+                build.op("atomic", T.f32, build.const(T.f32, 1.0), build.i(0), attr=("add", local)).loc = loc
+        with pytest.raises(CompileNotImplementedError, match=f"user.py:12: Kernel 'kernel': .*{match}") as caught:
+            build_source(build.kernel, target(), no_math)
+        assert (caught.value.line, caught.value.kernel) == (12, "kernel")
+    with pytest.raises(UnsupportedError, match="Kernel 'chain': no code generator for CUDA"):
+        build_source(chain(1), target(backend="cuda", title="CUDA"), no_math)
+
+
+def test_a_short_known_row_takes_no_more_lanes_than_it_has() -> None:
+    build = Build()
+    o = build.array("o", T.f32, 2)
+    with build.parallel((o, 0), 3) as (i, j):
+        build.store(o, build.cast(build.same("add", i, j), T.f32), i, j)
+    program = Program(build.kernel)
+    assert program.source.simd == 4
+    got = np.zeros((5, 3), "f")
+    program(got)
+    assert np.array_equal(got, np.add.outer(np.arange(5), np.arange(3)))

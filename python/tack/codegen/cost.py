@@ -65,6 +65,8 @@ def choose_lanes(entry: EntryPlan, vector_bits: int, wanted: int) -> int:
     most = MOST_LANES
     while most > 1 and local_bytes(entry) * most > _LOCAL_BYTES:
         most //= 2
+    while entry.columns is not None and most > 1 and most >= 2 * entry.columns:
+        most //= 2  # lanes share a row
     if wanted > 0:
         lanes = 1
         while lanes * 2 <= min(wanted, most):

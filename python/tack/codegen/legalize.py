@@ -13,7 +13,30 @@ __all__ = ["is_pure", "reads", "simplify", "writes"]
 _BUDGET = 8
 _FREE = frozenset({"const", "arg", "shape", "index", "get", "set"})
 _CHEAP = frozenset(
-    {"add", "sub", "mul", "neg", "abs", "and", "or", "xor", "not", "lnot", "eq", "ne", "lt", "le", "gt", "ge", "min", "max", "select", "cast", "bitcast", "fma"}
+    {
+        "add",
+        "sub",
+        "mul",
+        "neg",
+        "abs",
+        "and",
+        "or",
+        "xor",
+        "not",
+        "lnot",
+        "eq",
+        "ne",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "min",
+        "max",
+        "select",
+        "cast",
+        "bitcast",
+        "fma",
+    }
     | {"lshift", "rshift"}
 )
 

@@ -25,7 +25,16 @@ __all__ = ["Body"]
 class Body:
     """Prints blocks; one object for one function, whose copies of the body share variables."""
 
-    def __init__(self, writer: Writer, arithmetic: Arithmetic, flow: Flow, words: Words, locals_: list[LocalArray], hints: dict[Instr, str], root: set[Var]) -> None:
+    def __init__(
+        self,
+        writer: Writer,
+        arithmetic: Arithmetic,
+        flow: Flow,
+        words: Words,
+        locals_: list[LocalArray],
+        hints: dict[Instr, str],
+        root: set[Var],
+    ) -> None:
         self.w, self.arithmetic, self.flow, self.words = writer, arithmetic, flow, words
         self.lanes = flow.lanes
         self.values = Values(writer, arithmetic, flow)
@@ -39,7 +48,9 @@ class Body:
         self.index: list[str] = []  # the launch's indices; the last one is lane 0's
         self.inner_vector: str | None = None  # of the last one lane by lane, where its step is no constant
         self.mask_type = f"<{self.lanes} x i1>"
-        self._masked_variables = list(dict.fromkeys(i.attr for i in hints if i in flow.masked and isinstance(i.attr, Var) and i.attr not in root))
+        self._masked_variables = list(
+            dict.fromkeys(i.attr for i in hints if i in flow.masked and isinstance(i.attr, Var) and i.attr not in root)
+        )
         self._loops: list[tuple[Target, Target]] = [(("break", None), ("continue", None))]  # (break, continue) of the loops around
 
     # ---- variables and masks
@@ -48,7 +59,9 @@ class Body:
         """The variable's memory; LLVM keeps it in registers."""
         if var not in self.slots:
             t = llvm_type(var.type, self.lanes_of(var))
-            self.slots[var] = self.w.once(identifier(var.name) + ".var", f"alloca {t}, align {max(8, var.type.itemsize * self.lanes_of(var))}")
+            self.slots[var] = self.w.once(
+                identifier(var.name) + ".var", f"alloca {t}, align {max(8, var.type.itemsize * self.lanes_of(var))}"
+            )
         return self.slots[var]
 
     def lanes_of(self, var: Var) -> int:
@@ -62,11 +75,17 @@ class Body:
 
     def _both(self, mask: str | None, cond: str, hint: str) -> str:
         """The mask's lanes where ``cond`` holds."""
-        return cond if mask is None else self.w.op(hint, f"select {self.mask_type} {mask}, {self.mask_type} {cond}, {self.mask_type} zeroinitializer")
+        return (
+            cond
+            if mask is None
+            else self.w.op(hint, f"select {self.mask_type} {mask}, {self.mask_type} {cond}, {self.mask_type} zeroinitializer")
+        )
 
     def _without(self, mask: str | None, cond: str, hint: str) -> str:
         """The mask's lanes where ``cond`` does not hold."""
-        return self.w.op(hint, f"select {self.mask_type} {cond}, {self.mask_type} zeroinitializer, {self.mask_type} {mask or self.values.all_on}")
+        return self.w.op(
+            hint, f"select {self.mask_type} {cond}, {self.mask_type} zeroinitializer, {self.mask_type} {mask or self.values.all_on}"
+        )
 
     def _gone(self, target: Target) -> str:
         if target not in self.gone:
@@ -137,7 +156,11 @@ class Body:
         if node in self.flow.divergent:
             gone = self._gone(target)
             old = self.w.op("away", f"load {self.mask_type}, ptr {gone}")
-            new = self.values.all_on if mask is None else self.w.op("away", f"select {self.mask_type} {mask}, {self.mask_type} {mask}, {self.mask_type} {old}")
+            new = (
+                self.values.all_on
+                if mask is None
+                else self.w.op("away", f"select {self.mask_type} {mask}, {self.mask_type} {mask}, {self.mask_type} {old}")
+            )
             self.w.do(f"store {self.mask_type} {new}, ptr {gone}")
         else:
             self.w.br(self.labels[target])
@@ -362,10 +385,12 @@ class Body:
                 assert self.inner_vector is not None
                 name = self.inner_vector
         elif op == "cell":
-            assert isinstance(node.attr, int) and node.type is not None
+            assert isinstance(node.attr, int)
+            assert node.type is not None
             name = self.memory.cell(node.type, node.attr, hint)
         elif op == "set_cell":
-            assert isinstance(node.attr, int) and node.args[0].type is not None
+            assert isinstance(node.attr, int)
+            assert node.args[0].type is not None
             self.memory.set_cell(node.args[0].type, node.attr, values.scalar(node.args[0]))
             return
         elif op == "keep":
@@ -378,7 +403,9 @@ class Body:
         elif flow.form(node) is None and op == "select" and flow.uniform(node.args[0]):
             assert node.type is not None
             t = llvm_type(node.type, self.lanes)
-            name = w.op(hint, f"select i1 {values.scalar(node.args[0])}, {t} {values.vector(node.args[1])}, {t} {values.vector(node.args[2])}")
+            name = w.op(
+                hint, f"select i1 {values.scalar(node.args[0])}, {t} {values.vector(node.args[1])}, {t} {values.vector(node.args[2])}"
+            )
         elif flow.form(node) is None:
             name = self.arithmetic.emit(node, self.lanes, [values.vector(a) for a in node.args], hint)
         else:

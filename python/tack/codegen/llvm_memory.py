@@ -48,7 +48,9 @@ class Words:
         return self._word(("stride", array.index, dim), i64, f"{identifier(array.name)}.stride{dim}", f"{array.name}.strides[{dim}]")
 
     def scalar(self, param: ScalarParam) -> str:
-        return self._word(("scalar", param.index, 0), param.dtype, identifier(param.name), f"{param.name} ({param.dtype.name})", param.dtype.name)
+        return self._word(
+            ("scalar", param.index, 0), param.dtype, identifier(param.name), f"{param.name} ({param.dtype.name})", param.dtype.name
+        )
 
     def launch(self, kind: str, dim: int) -> str:
         return self._word((kind, 0, dim), i64, f"{kind}{dim}", f"{kind} of dimension {dim}")
@@ -67,7 +69,9 @@ class Words:
         if key not in self._names:
             inner = self.scale(array, dim + 1)
             length = self.shape(array, dim + 1)
-            self._names[key] = length if inner is None else self.w.once(f"{identifier(array.name)}.scale{dim}", f"mul nuw nsw i64 {length}, {inner}")
+            self._names[key] = (
+                length if inner is None else self.w.once(f"{identifier(array.name)}.scale{dim}", f"mul nuw nsw i64 {length}, {inner}")
+            )
         return self._names[key]
 
 
@@ -203,7 +207,9 @@ class Memory:
 
     def _pointers(self, array: ArrayParam, split: Access, flat: bool) -> str:
         offsets, unit = self._offsets(array, split, flat)
-        return self.w.op(f"{identifier(array.name)}.at", f"getelementptr {unit}, ptr {self._base(array, split, flat)}, <{self.lanes} x i64> {offsets}")
+        return self.w.op(
+            f"{identifier(array.name)}.at", f"getelementptr {unit}, ptr {self._base(array, split, flat)}, <{self.lanes} x i64> {offsets}"
+        )
 
     # ---- loads and stores
 
@@ -252,7 +258,10 @@ class Memory:
         n = self.lanes
         name = f"llvm.masked.gather.{suffix(dtype, n)}.v{n}p0"
         self.arithmetic.declare(name, f"declare {vt} @{name}(<{n} x ptr>, <{n} x i1>, {vt})")
-        return self.w.op(hint, f"call {vt} @{name}(<{n} x ptr> align {dtype.itemsize} {pointers}, <{n} x i1> {mask or self.v.all_on}, {vt} zeroinitializer)")
+        return self.w.op(
+            hint,
+            f"call {vt} @{name}(<{n} x ptr> align {dtype.itemsize} {pointers}, <{n} x i1> {mask or self.v.all_on}, {vt} zeroinitializer)",
+        )
 
     def _scatter(self, dtype: DType, value: str, pointers: str, mask: str | None) -> None:
         n, vt = self.lanes, llvm_type(dtype, self.lanes)
@@ -384,7 +393,9 @@ class Memory:
             name = ("s" if dtype.is_signed else "u") + name
         return self.arithmetic.call("folded", f"llvm.vector.reduce.{name}.{suffix(dtype, n)}", llvm_type(dtype), [(vt, value)])
 
-    def _turns(self, instr: Instr, kind: str, array: ArrayParam, split: Access, operands: tuple[Instr, ...], mask: str | None, hint: str) -> str:
+    def _turns(
+        self, instr: Instr, kind: str, array: ArrayParam, split: Access, operands: tuple[Instr, ...], mask: str | None, hint: str
+    ) -> str:
         w, n, dtype = self.w, self.lanes, array.dtype
         t, vt, name = llvm_type(dtype), llvm_type(dtype, n), identifier(array.name)
         base = self._base(array, split, False)
@@ -409,7 +420,10 @@ class Memory:
         bits = w.op("bits", f"load i{n}, ptr {left}, align 8")
         lane_n = self.arithmetic.call("lane", f"llvm.cttz.i{n}", f"i{n}", [(f"i{n}", bits), ("i1", "true")])
         lane = lane_n if n == 64 else w.op("lane", f"{'zext' if n < 64 else 'trunc'} i{n} {lane_n} to i64")
-        mine = [w.op("mine", f"load {t}, ptr {w.op('mine.at', f'getelementptr {t}, ptr {s}, i64 {lane}')}, align {dtype.itemsize}") for s in shelves]
+        mine = [
+            w.op("mine", f"load {t}, ptr {w.op('mine.at', f'getelementptr {t}, ptr {s}, i64 {lane}')}, align {dtype.itemsize}")
+            for s in shelves
+        ]
         at = base
         if split.step == 1:
             at = w.op(f"{name}.at", f"getelementptr {t}, ptr {base}, i64 {lane}")

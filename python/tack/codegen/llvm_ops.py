@@ -15,7 +15,16 @@ _FLOAT = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "frem": "f
 _SIGNED = {"quot": "sdiv", "rem": "srem", "rshift": "ashr"}
 _UNSIGNED = {"quot": "udiv", "rem": "urem", "rshift": "lshr"}
 _COMPARE = {"eq": ("oeq", "eq"), "ne": ("une", "ne"), "lt": ("olt", "lt"), "le": ("ole", "le"), "gt": ("ogt", "gt"), "ge": ("oge", "ge")}
-_MATH = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "roundeven", "round": "roundeven", "fabs": "fabs", "copysign": "copysign"}
+_MATH = {
+    "sqrt": "sqrt",
+    "floor": "floor",
+    "ceil": "ceil",
+    "trunc": "trunc",
+    "rint": "roundeven",
+    "round": "roundeven",
+    "fabs": "fabs",
+    "copysign": "copysign",
+}
 
 
 class Arithmetic:
@@ -95,7 +104,11 @@ class Arithmetic:
     def _cast(self, source: DType, to: DType, lanes: int, value: str, hint: str) -> str:
         a, b = llvm_type(source, lanes), llvm_type(to, lanes)
         if source.is_float and to.is_float:
-            return value if source.bits == to.bits else self.w.op(hint, f"{'fpext' if to.bits > source.bits else 'fptrunc'} {a} {value} to {b}")
+            return (
+                value
+                if source.bits == to.bits
+                else self.w.op(hint, f"{'fpext' if to.bits > source.bits else 'fptrunc'} {a} {value} to {b}")
+            )
         if source.is_float:
             name = f"llvm.fpto{'s' if to.is_signed else 'u'}i.sat.{suffix(to, lanes)}.{suffix(source, lanes)}"
             return self.call(hint, name, b, [(a, value)])

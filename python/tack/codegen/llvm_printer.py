@@ -55,7 +55,13 @@ def print_module(name: str, plan: Plan, target: Target, options: dict[str, objec
         module.lanes = max(module.lanes, lanes)
     head = [f"; tack kernel {identifier(name)} for {target.arch}", ""]
     width = f' "prefer-vector-width"="{target.vector_bits}" "min-legal-vector-width"="{target.vector_bits}"' if target.vector_bits else ""
-    tail = [*declarations.values(), "", f'attributes #0 = {{ nounwind "target-cpu"="{target.arch.partition("+")[0]}"{width} }}', "!0 = !{i32 1}", ""]
+    tail = [
+        *declarations.values(),
+        "",
+        f'attributes #0 = {{ nounwind "target-cpu"="{target.arch.partition("+")[0]}"{width} }}',
+        "!0 = !{i32 1}",
+        "",
+    ]
     module.text = "\n".join([*head, *functions, *tail])
     return module
 
@@ -267,7 +273,8 @@ class _Entry:
     def _blocks(self) -> None:
         """A launch over blocks of iterations."""
         w, entry = self.w, self.entry
-        assert self.reductions is not None and entry.block is not None
+        assert self.reductions is not None
+        assert entry.block is not None
         size, total = self.body.kept[entry.block], self.body.kept[entry.counts[-1]]
         block = w.once("block.next", "alloca i64, align 8")
         w.do(f"store i64 %begin, ptr {block}")
@@ -289,7 +296,13 @@ class _Entry:
 
     def _streamed(self) -> Instr | None:
         """The store that may bypass the caches: the only one, contiguous, of an array that is not read, in a straight body."""
-        if self.lanes == 1 or self.entry.single or self.reductions is not None or self.size > _STREAM_SIZE or not self.target.arch.startswith("x86-64"):
+        if (
+            self.lanes == 1
+            or self.entry.single
+            or self.reductions is not None
+            or self.size > _STREAM_SIZE
+            or not self.target.arch.startswith("x86-64")
+        ):
             return None
         stores = []
         loaded: set[object] = set()
@@ -351,7 +364,9 @@ class _Entry:
         assert part is not None
         for instr in part:
             body._instr(instr, None)
-        address = w.op("address", f"ptrtoint ptr {body.memory._base(array, access(store, self.flow.form), store.op == 'store_flat')} to i64")
+        address = w.op(
+            "address", f"ptrtoint ptr {body.memory._base(array, access(store, self.flow.form), store.op == 'store_flat')} to i64"
+        )
         size = array.dtype.itemsize
         over = w.op("over", f"and i64 {w.op('less', f'sub i64 0, {address}')}, {size * self.lanes - 1}")
         steps = w.op("steps", f"udiv i64 {over}, {size}")
@@ -381,5 +396,3 @@ def _hints(entry: EntryPlan) -> dict[Instr, str]:
         elif instr.op in ("load", "load_flat") and not isinstance(instr.attr, str):
             out.setdefault(instr, identifier(getattr(instr.attr, "name", "t")) + ".value")
     return out
-
-

@@ -98,7 +98,10 @@ def combine(body: Body, node: Instr) -> None:
     """Folds the blocks' partial results, in order, into the reduction's cell."""
     assert isinstance(node.attr, tuple)
     op, partials, cell, dtype = cast("tuple[object, ...]", node.attr)
-    assert isinstance(op, str) and isinstance(dtype, DType) and isinstance(partials, int) and isinstance(cell, int)
+    assert isinstance(op, str)
+    assert isinstance(dtype, DType)
+    assert isinstance(partials, int)
+    assert isinstance(cell, int)
     w, t = body.w, llvm_type(dtype)
     blocks = body.values.scalar(node.args[0])
     total = w.once("total", f"alloca {t}, align 8")

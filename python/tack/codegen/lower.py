@@ -13,29 +13,32 @@ keep            (value), attr: Var; a value of the prologue that the printer ask
 combine         (blocks), attr: (op, partials, cell, type); folds the blocks' results of a reduction into its cell
 ==============  ==========================================================================================
 
-Floating-point contraction is decided here and nowhere else: an ``add`` or ``sub`` of floats one of whose operands is a ``mul`` that has
-no other use becomes an ``fma`` (the left operand, if both are such products). ``exact=True`` forms none, and the bodies of math
-functions are taken as written.
+Fused multiply-adds are formed first, by the rule of ``ir.fma``; the bodies of math functions are taken as written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..ir.nodes import Block, Break, Continue, For, Function, If, Instr, Leave, Loc, Node, Scope, Var, While
+from ..ir.fma import form_fma
+from ..ir.nodes import ArrayParam, Block, Break, Continue, For, Function, If, Instr, Leave, Loc, LocalArray, Node, Scope, Var, While
 from ..types import BOOL, DType, i64
 from .legalize import reads, writes
 from .lower_ops import Builder, floor_divide, int_pow, modulo, shift
-from .walk import Walk, instructions, run
+from .walk import Walk, run
 
-__all__ = ["MathLibrary", "NATIVE_MATH", "PRIMITIVE", "Lowering", "index_prologue"]
+__all__ = ["NATIVE_MATH", "PRIMITIVE", "Lowering", "MathLibrary", "index_prologue"]
 
 MathLibrary = Callable[[str, DType], Function]
 
 NATIVE_MATH = frozenset({"sqrt", "floor", "ceil", "trunc", "rint", "round", "fabs", "copysign", "fma", "isnan", "isinf", "isfinite"})
 PRIMITIVE = frozenset(
-    "const arg shape index get set load store load_flat store_flat atomic cell set_cell sequence keep combine add sub mul div quot rem frem neg abs lshift rshift "
-    "and or xor not lnot eq ne lt le gt ge min max select cast bitcast fma math bits print".split()
+    {
+        *("const", "arg", "shape", "index", "sequence", "keep", "get", "set", "select", "cast", "bitcast"),
+        *("load", "store", "load_flat", "store_flat", "atomic", "cell", "set_cell", "combine"),
+        *("add", "sub", "mul", "div", "quot", "rem", "frem", "neg", "abs", "lshift", "rshift", "and", "or", "xor", "not", "lnot"),
+        *("eq", "ne", "lt", "le", "gt", "ge", "min", "max", "fma", "math", "bits"),
+    }
 )
 
 
@@ -45,16 +48,15 @@ class Lowering:
     def __init__(self, math: MathLibrary, contract: bool) -> None:
         self.math = math
         self.contract = contract
-        self.depth = 0  # of math functions being inlined
         self.values: dict[Instr, Instr] = {}
         self.variables: dict[Var, Var] = {}
         self.scopes: dict[Scope, Scope] = {}
-        self.uses: dict[Instr, int] = {}
 
     def block(self, block: Block) -> Block:
         """A lowered copy. Variables are shared with the original unless ``variables`` renames them."""
         if self.contract:
-            self.uses.update(_uses(block))
+            block = run(_copy(block, {}, {}))
+            form_fma(Function("", [], block, []))
         return run(self._block(block))
 
     def _var(self, var: Var) -> Var:
@@ -102,10 +104,6 @@ class Lowering:
         if op in ("get", "set"):
             assert isinstance(node.attr, Var)
             return b.emit(op, t, args, self._var(node.attr))
-        if op in ("add", "sub") and t is not None and t.is_float and self.contract and not self.depth:
-            fused = self._fuse(node, args, b)
-            if fused is not None:
-                return fused
         if op in ("floordiv", "mod"):
             assert t is not None
             if t.is_float:
@@ -145,27 +143,10 @@ class Lowering:
 
     def _store(self, node: Instr, args: tuple[Instr, ...], b: Builder) -> Instr:
         array = node.attr
-        dtype = getattr(array, "dtype")
+        assert isinstance(array, ArrayParam | LocalArray)
+        dtype = array.dtype
         value = args[0] if args[0].type == dtype else b.cast(args[0], dtype)
         return b.emit(node.op, None, (value, *args[1:]), array)
-
-    def _fuse(self, node: Instr, args: tuple[Instr, ...], b: Builder) -> Instr | None:
-        for side in (0, 1):
-            product = node.args[side]
-            if product.op != "mul" or self.uses.get(product, 0) != 1:
-                continue
-            mul = self.values[product]
-            if mul.op != "mul":
-                continue
-            x, y = mul.args
-            other = args[1 - side]
-            if node.op == "sub":
-                if side == 0:
-                    other = b.emit("neg", node.type, (other,))
-                else:
-                    x = b.emit("neg", node.type, (x,))
-            return b.emit("fma", node.type, (x, y, other))
-        return None
 
     def _call(self, name: str, dtype: DType, args: tuple[Instr, ...], b: Builder, loc: Loc | None) -> Walk[Instr]:
         """Inlines a function of the math library."""
@@ -178,23 +159,44 @@ class Lowering:
         saved = self.values, self.variables, self.scopes
         self.values, self.scopes = {}, {}
         self.variables = {v: Var(v.name, v.type) for v in _variables(function)}
-        self.depth += 1
         for param, value in zip(function.params, args, strict=True):
             b.emit("set", None, (value,), self.variables[param])
         body = yield self._block(function.body)
         result = self.variables[function.results[0]]
-        self.depth -= 1
         self.values, self.variables, self.scopes = saved
         b.out.extend(body.body)
         return b.emit("get", result.type, (), result)
 
 
-def _uses(block: Block) -> dict[Instr, int]:
-    count: dict[Instr, int] = {}
-    for instr in instructions(block):
-        for arg in instr.args:
-            count[arg] = count.get(arg, 0) + 1
-    return count
+def _copy(block: Block, values: dict[Instr, Instr], scopes: dict[Scope, Scope]) -> Walk[Block]:
+    """A copy that shares nothing but variables and arrays."""
+    out: list[Node] = []
+    for node in block.body:
+        if isinstance(node, Instr):
+            values[node] = Instr(node.op, node.type, tuple(values[a] for a in node.args), node.attr, node.loc)
+            out.append(values[node])
+        elif isinstance(node, If):
+            then = yield _copy(node.then, values, scopes)
+            orelse = yield _copy(node.orelse, values, scopes)
+            out.append(If(values[node.cond], then, orelse, node.loc))
+        elif isinstance(node, For):
+            body = yield _copy(node.body, values, scopes)
+            orelse = yield _copy(node.orelse, values, scopes)
+            out.append(For(node.var, values[node.start], values[node.stop], values[node.step], body, orelse, node.loc))
+        elif isinstance(node, While):
+            test = yield _copy(node.test, values, scopes)
+            body = yield _copy(node.body, values, scopes)
+            orelse = yield _copy(node.orelse, values, scopes)
+            out.append(While(test, values[node.cond], body, orelse, node.loc))
+        elif isinstance(node, Scope):
+            scope = scopes[node] = Scope(Block(), node.label, node.loc)
+            scope.body = yield _copy(node.body, values, scopes)
+            out.append(scope)
+        elif isinstance(node, Leave):
+            out.append(Leave(scopes[node.scope], node.loc))
+        else:
+            out.append(Break(node.loc) if isinstance(node, Break) else Continue(node.loc))
+    return Block(out)
 
 
 def _variables(function: Function) -> list[Var]:

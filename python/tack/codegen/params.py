@@ -9,9 +9,27 @@ leave partial results; one iteration combines them in order.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 
 from ..errors import CompileNotImplementedError
-from ..ir.nodes import ArrayParam, Block, Extent, For, Instr, Item, Kernel, Loc, Node, NoneParam, Parallel, ScalarParam, Segment, Sequence, Var
+from ..ir.nodes import (
+    ArrayParam,
+    Block,
+    Extent,
+    For,
+    Instr,
+    Item,
+    Kernel,
+    Loc,
+    LocalArray,
+    Node,
+    NoneParam,
+    Parallel,
+    ScalarParam,
+    Segment,
+    Sequence,
+    Var,
+)
 from ..ir.source import ArgumentSpec, ParamSlot, Step
 from ..types import i64
 from .legalize import is_pure, reads, simplify, writes
@@ -23,6 +41,7 @@ __all__ = ["BLOCKS", "BLOCK_SIZE", "EntryPlan", "Plan", "ReductionPlan", "Slots"
 
 BLOCKS = 1024  # most partial results of a reduction
 BLOCK_SIZE = 1024  # fewest iterations behind one
+LOCAL_BYTES = 1 << 18  # of an iteration's local arrays, which lie on the stack
 _ONE, _ZERO = Extent.constant(1), Extent.constant(0)
 
 
@@ -66,6 +85,7 @@ class EntryPlan:
     single: bool = False
     start: list[int | None] = field(default_factory=list)
     step: list[int | None] = field(default_factory=list)
+    columns: int | None = None  # iterations along the last dimension, where known
     reductions: list[ReductionPlan] = field(default_factory=list)
     counts: list[Var] = field(default_factory=list)
     first: list[Var] = field(default_factory=list)
@@ -128,6 +148,7 @@ class _Planner:
         self.order: list[Segment | Parallel] = []
         self.path: dict[Item, tuple[Sequence, ...]] = {}
         self._collect(kernel.items, ())
+        self._check()
         self.position = {item: k for k, item in enumerate(self.order)}
         self.reads = {item: self._needs(item) for item in self.order}
         self.writes = {item: writes(item.body) for item in self.order if isinstance(item, Segment)}
@@ -145,6 +166,35 @@ class _Planner:
                 self._collect(list(item.items), (*path, item))
             else:
                 self.order.append(item)
+
+    def _check(self) -> None:
+        """Refuses what is not there (yet)."""
+        for item in self.order:
+            size = 0
+            seen: set[LocalArray] = set()
+            for node in nodes(item.body):
+                if not isinstance(node, Instr):
+                    continue
+                array: object = node.attr[1] if node.op == "atomic" and isinstance(node.attr, tuple) else node.attr
+                if node.op == "print":
+                    raise refuse(
+                        self.kernel, node.loc, "print is not implemented on the CPU yet; store the values in an array and print that"
+                    )
+                if node.op == "atomic" and isinstance(array, LocalArray):
+                    raise refuse(
+                        self.kernel,
+                        node.loc,
+                        f"atomics work on array arguments; '{array.name}' is a local array, which no one else sees: use plain statements",
+                    )
+                if isinstance(array, LocalArray) and array not in seen:
+                    seen.add(array)
+                    size += array.dtype.itemsize * prod(array.shape)
+                    if size > LOCAL_BYTES:
+                        raise refuse(
+                            self.kernel,
+                            node.loc,
+                            f"local arrays of {size} bytes; the limit is {LOCAL_BYTES}. Pass a scratch array as an argument",
+                        )
 
     def _needs(self, item: Segment | Parallel) -> set[Var]:
         out = reads(item.body)
@@ -242,7 +292,11 @@ class _Planner:
         for other in self.path.values():
             for sequence in other:
                 if sequence.var in needed and sequence.var not in inner:
-                    raise refuse(self.kernel, item.loc, f"'{sequence.var.name}' is read after its tack.sequential loop; compute its last value from the bounds")
+                    raise refuse(
+                        self.kernel,
+                        item.loc,
+                        f"'{sequence.var.name}' is read after its tack.sequential loop; compute its last value from the bounds",
+                    )
         for var, offset in self.resident.items():
             if var in needed:
                 b.emit("set", None, (b.emit("cell", var.type, (), offset),), var)
@@ -280,6 +334,9 @@ class _Planner:
         if not item.reductions:
             entry.start = [_constant(e) for e in item.start]
             entry.step = [_constant(e) for e in item.step]
+            first, stop, step = entry.start[-1], _constant(item.stop[-1]), entry.step[-1]
+            if first is not None and stop is not None and step:
+                entry.columns = len(range(first, stop, step))
             self._add(entry, item.start, item.stop, item.step)
             return
         self._reduction(item, entry, lowering)
@@ -295,18 +352,7 @@ class _Planner:
         entry.rank = len(item.indices)
         # The loop's own extents, as variables that the prologue sets.
         b = Builder()
-        total: Instr | None = None
-        for d in range(entry.rank):
-            start, stop, step = (self._evaluate(e[d], b) for e in (item.start, item.stop, item.step))
-            span = b.emit("floordiv", i64, (b.sub(start, stop), step))
-            count = b.emit("max", i64, (b.emit("neg", i64, (span,)), b.const(i64, 0)))
-            for names, value, name in ((entry.counts, count, "count"), (entry.first, start, "start"), (entry.stride, step, "step")):
-                var = Var(f"{name}{d}", i64)
-                names.append(var)
-                b.emit("set", None, (value,), var)
-            total = count if total is None else b.mul(total, count)
-        assert total is not None
-        n, block, blocks = _geometry(b, total)
+        n, block, _ = _geometry(b, self._total(item, b, entry))
         entry.block, entry_total = Var("block", i64), Var("total", i64)
         b.emit("set", None, (block,), entry.block)
         b.emit("set", None, (n,), entry_total)
@@ -320,22 +366,30 @@ class _Planner:
         # One iteration combines the partial results with what the variables held before.
         lowering = self._lowering()
         b = Builder(loc=item.loc)
-        total = None
-        for d in range(entry.rank):
+        _, _, blocks = _geometry(b, self._total(item, b, None))
+        count = Var("blocks", i64)
+        b.emit("set", None, (blocks,), count)
+        prologue = self._prologue(item, set(), lowering) + lowering.block(Block(b.out)).body
+        body = Builder(loc=item.loc)
+        for r, p in zip(item.reductions, partials, strict=True):
+            body.emit("combine", None, (body.emit("get", i64, (), count),), (r.op, p.partials, self.resident[r.var], r.var.type))
+        self._add(EntryPlan("", 1, Block(prologue), Block(body.out), single=True), [_ZERO], [_ONE], [_ONE])
+
+    def _total(self, item: Parallel, b: Builder, entry: EntryPlan | None) -> Instr:
+        """The number of iterations; notes the loop's own bounds as variables of ``entry``."""
+        total: Instr | None = None
+        for d in range(len(item.indices)):
             start, stop, step = (self._evaluate(e[d], b) for e in (item.start, item.stop, item.step))
             span = b.emit("floordiv", i64, (b.sub(start, stop), step))
             count = b.emit("max", i64, (b.emit("neg", i64, (span,)), b.const(i64, 0)))
+            if entry is not None:
+                for kept, value, name in ((entry.counts, count, "count"), (entry.first, start, "start"), (entry.stride, step, "step")):
+                    var = Var(f"{name}{d}", i64)
+                    kept.append(var)
+                    b.emit("set", None, (value,), var)
             total = count if total is None else b.mul(total, count)
         assert total is not None
-        _, _, blocks = _geometry(b, total)
-        body = Builder(loc=item.loc)
-        for r, p in zip(item.reductions, partials, strict=True):
-            body.emit("combine", None, (blocks,), (r.op, p.partials, self.resident[r.var], r.var.type))
-        prologue = self._prologue(item, set(), lowering) + lowering.block(Block(b.out)).body
-        for instr in body.out:
-            assert isinstance(instr, Instr)
-            instr.args = tuple(lowering.values[a] for a in instr.args)
-        self._add(EntryPlan("", 1, Block(prologue), Block(body.out), single=True), [_ZERO], [_ONE], [_ONE])
+        return total
 
     def _evaluate(self, extent: Extent, b: Builder) -> Instr:
         """The extent's value as instructions."""

@@ -171,6 +171,7 @@ class _Analysis:
     def _loop(self, node: For | While, region: int) -> Walk[dict[Target, None]]:
         flow = self.flow
         inside = self._region(region) if node in flow.divergent else region
+        left: dict[Target, None]
         self.loops.append((node, inside))
         if isinstance(node, For):
             if not all(flow.uniform(v) for v in (node.start, node.stop, node.step)):
@@ -191,8 +192,8 @@ class _Analysis:
             self._split(node)
         left.pop(("break", node), None)
         after = self._region(region) if node in flow.divergent else region
-        left |= yield self._block(node.orelse, after)
-        return left
+        orelse: dict[Target, None] = yield self._block(node.orelse, after)
+        return left | orelse
 
 
 def analyse(prologue: Block, body: Block, lanes: int, rank: int, inner_step: int | None, root: set[Var]) -> Flow:
