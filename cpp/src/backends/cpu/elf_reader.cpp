@@ -167,6 +167,9 @@ class Reader {
       default:
         refuse(named(index) + " has the unknown type " + hexadecimal(section.type));
     }
+    // Constructors of a target that puts them into ordinary data.
+    if (section.name.starts_with(".ctors") || section.name.starts_with(".dtors"))
+      refuse(named(index) + " holds constructors or destructors, which kernels may not have");
     if (section.type == section_type::no_bits && (section.flags & section_flag::execute) != 0)
       refuse(named(index) + " is executable and has no content");
     if (!std::has_single_bit(section.alignment)) refuse(named(index) + " has the alignment " + std::to_string(section.alignment));
