@@ -106,7 +106,9 @@ struct Sound {
 inline void check_contains(const std::string& text, std::string_view part, std::source_location where = std::source_location::current()) {
   const bool contains = text.find(part) != std::string::npos;
   if (!contains) {
-    const std::string problem = "'" + std::string(part) + "' is not in: " + text;
+    std::string problem(part);
+    problem += " is not in: ";
+    problem += text;
     ADD_MESSAGE_AT(where.file_name(), static_cast<int>(where.line()), problem);
   }
   CHECK(contains);
