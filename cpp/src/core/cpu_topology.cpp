@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/text.h"
 #include "core/thread_pool.h"
 
 #if defined(__linux__)
@@ -39,8 +40,8 @@ std::string first_line(const std::string& path) {
 double group_quota(const std::string& folder, bool version2) {
   double quota = 0, period = 0;
   if (version2) {
-    std::istringstream text(first_line(folder + "/cpu.max"));
-    if (!(text >> quota >> period)) return no_limit;
+    std::istringstream line(first_line(folder + "/cpu.max"));
+    if (!(line >> quota >> period)) return no_limit;
   } else {
     std::istringstream quota_text(first_line(folder + "/cpu.cfs_quota_us")), period_text(first_line(folder + "/cpu.cfs_period_us"));
     if (!(quota_text >> quota) || !(period_text >> period)) return no_limit;
@@ -75,9 +76,9 @@ bool lists_controller(std::string_view controllers, std::string_view wanted) {
 int distinct_cores(std::span<const int> cpus, const std::string& root) {
   std::set<std::string> cores;
   for (const int cpu : cpus) {
-    const std::string name = std::to_string(cpu);
-    const std::string siblings = first_line(root + "/sys/devices/system/cpu/cpu" + name + "/topology/thread_siblings_list");
-    cores.insert(siblings.empty() ? "cpu" + name : siblings);
+    const std::string name = text("cpu", cpu);
+    const std::string siblings = first_line(text(root, "/sys/devices/system/cpu/", name, "/topology/thread_siblings_list"));
+    cores.insert(siblings.empty() ? name : siblings);
   }
   return static_cast<int>(cores.size());
 }
@@ -118,7 +119,7 @@ int any_cores() noexcept { return std::max(1, static_cast<int>(std::thread::hard
 #if defined(__linux__)
 /// The logical CPUs that the calling thread may run on; empty if the system doesn't say.
 std::vector<int> allowed_cpus() {
-  constexpr int most_cpus = 1 << 16;
+  constexpr int most_cpus = 65536;
   for (int cpus = 1024; cpus <= most_cpus; cpus *= 2) {  // the call fails as long as the set is smaller than the kernel's
     const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(static_cast<std::size_t>(cpus)),
                                                                [](cpu_set_t* s) { CPU_FREE(s); });

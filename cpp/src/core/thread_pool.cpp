@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <mutex>
 #include <new>
 #include <string>
@@ -17,14 +18,13 @@
 
 #if defined(__unix__) || defined(__APPLE__)
 #  include <pthread.h>
-#  include <signal.h>
 #endif
 
 namespace tack {
 namespace {
 
 // How long a worker looks for the next job before it parks, and a submitter for the last claimed piece before it sleeps.
-// Longer spins gain nothing after idleness and take a core from everybody else (docs/architecture.md, "The pool").
+// Longer spins gain nothing after idleness and take a core from everybody else (measure with tests/bench/cpp/fanout.cpp).
 constexpr std::chrono::microseconds worker_spin{20};
 constexpr std::chrono::microseconds submitter_spin{20};
 constexpr int pauses_per_look = 16;  // between two looks at the clock
@@ -36,9 +36,9 @@ constexpr std::size_t cache_line = 64;
 
 // The cursor's word: the job's number above, how many chunks are unclaimed below. Whether there is something to claim is thus told by this
 // word alone, and a worker that slept through a job can't claim from a later one with what it remembers: the number would differ.
-constexpr int chunk_bits = 20;
+constexpr unsigned chunk_bits = 20;
 constexpr std::uint64_t chunk_mask = (std::uint64_t{1} << chunk_bits) - 1;
-constexpr std::int64_t max_pieces = std::int64_t{1} << (chunk_bits - 1);
+constexpr std::int64_t max_pieces = chunk_mask / 2;
 
 /// A job's pieces [first, first + count).
 struct Chunk {

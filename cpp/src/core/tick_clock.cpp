@@ -18,7 +18,7 @@ bool steady_counter() noexcept {
   __cpuid(registers, static_cast<int>(0x80000000u));
   if (static_cast<unsigned>(registers[0]) < 0x80000007u) return false;
   __cpuid(registers, static_cast<int>(0x80000007u));
-  return (registers[3] & (1 << 8)) != 0;
+  return (static_cast<unsigned>(registers[3]) & (1u << 8)) != 0;
 #elif defined(__aarch64__) && !defined(_MSC_VER)
   return true;  // the architecture promises it of cntvct_el0
 #else

@@ -46,12 +46,12 @@ std::uint64_t saved_registers() noexcept {
 #  else
   std::uint32_t low = 0, high = 0;
   asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-  return std::uint64_t{high} << 32 | low;
+  return std::uint64_t{high} << 32u | low;
 #  endif
 }
 
-constexpr bool has(std::uint32_t word, std::initializer_list<int> bits) noexcept {
-  for (const int bit : bits) {
+constexpr bool has(std::uint32_t word, std::initializer_list<unsigned> bits) noexcept {
+  for (const unsigned bit : bits) {
     if ((word >> bit & 1u) == 0) return false;
   }
   return true;
@@ -74,8 +74,8 @@ int x86_level() noexcept {
 
 std::string brand() {
   std::array<char, 49> text{};
-  for (std::uint32_t i = 0; i < 3; ++i) {
-    const Registers r = cpuid(0x80000002u + i);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Registers r = cpuid(0x80000002u + static_cast<std::uint32_t>(i));
     std::memcpy(text.data() + 16 * i, &r, sizeof r);
   }
   const std::string name(text.data());

@@ -12,10 +12,10 @@ namespace tack::cpu {
 namespace {
 
 constexpr std::align_val_t alignment{64};
-constexpr std::size_t large = std::size_t{4} << 20;
+constexpr std::size_t large = std::size_t{4} * 1024 * 1024;
 
 #if defined(__unix__) || defined(__APPLE__)
-constexpr std::size_t huge_page = std::size_t{2} << 20;
+constexpr std::size_t huge_page = std::size_t{2} * 1024 * 1024;
 
 std::size_t whole_pages(std::size_t bytes) noexcept { return (bytes + huge_page - 1) / huge_page * huge_page; }
 

@@ -311,24 +311,28 @@ void Schedule::calibrate() {
   measure_after_ns_.store(std::min(measure_after_ns_.load(std::memory_order_relaxed) * measure_growth, last_measure_ns),
                           std::memory_order_relaxed);
 
-  constexpr double short_work = 20000;
   // After idleness a worker may need this long to get a core of its own; with less work the submitter does it all and the delay stays
   // hidden.
-  constexpr double long_work = 300000;
-  constexpr int samples = 3;
+  constexpr double long_work = 300000, short_work = 20000;
+  constexpr int idle_samples = 3, good_samples = 5;
+  constexpr double longest_warm_up = 5e6;
   double warm = unknown, idle_cost = unknown;
-  for (int i = 0; i < samples; ++i) {
+  for (int i = 0; i < idle_samples; ++i) {
     // Longer than the workers spin, and the machine's idleness is a real one.
     std::this_thread::sleep_for(std::chrono::microseconds(200));
     for (int k = 0; k < 20 && !idle(clock_.now()); ++k) std::this_thread::sleep_for(std::chrono::microseconds(50));
-    const double from_idle = fan_out_sample(long_work);
-    if (from_idle < 0) break;                                        // somebody else uses the pool, or it can't start
-    if (again || i > 0) idle_cost = std::min(idle_cost, from_idle);  // the very first also starts the threads
-    for (int k = 0; k < 3; ++k) {
-      if (const double sample = fan_out_sample(short_work); sample >= 0) warm = std::min(warm, sample);
-    }
+    const double sample = fan_out_sample(long_work);
+    if (sample < 0) return;                                       // somebody else uses the pool, or it can't start
+    if (again || i > 0) idle_cost = std::min(idle_cost, sample);  // the very first also starts the threads
   }
-  if (warm == unknown || idle_cost == unknown) return;
+  // Warm means that the workers have cores of their own, which the system gives them some time after they woke.
+  const std::uint64_t start = clock_.now();
+  for (int good = 0; good < good_samples && clock_.between(start, clock_.now()) < longest_warm_up;) {
+    const double sample = fan_out_sample(short_work);
+    if (sample < 0) return;
+    warm = std::min(warm, sample);
+    if (sample < short_work / 2) ++good;
+  }
   warm_ns_.store(warm, std::memory_order_relaxed);
   idle_ns_.store(std::max(idle_cost, warm), std::memory_order_relaxed);
   measured_.store(true, std::memory_order_release);

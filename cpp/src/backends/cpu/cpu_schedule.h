@@ -77,7 +77,7 @@ class Schedule {
   int threads() const noexcept { return pool_.threads(); }
   /// Runs one launch; returns when it is done. Every piece runs in the default floating-point mode.
   void run(EntryCost& cost, EntryFunction function, const std::uint64_t* words, std::int64_t iterations);
-  /// Measured fan-out costs; measures (about 3 ms, once) if that has not been done and there are threads to fan out to.
+  /// Measured fan-out costs; measures (2 to 8 ms, once) if that has not been done and there are threads to fan out to.
   FanOutCost fan_out();
 
  private:
