@@ -1,15 +1,15 @@
 """Tack: compute kernels as decorated Python functions, compiled for the CPU and GPUs.
 
-    import tack
+import tack
 
-    @tack.kernel
-    def saxpy(out, x, y, a):
-        for i in range(out.shape[0]):      # a top-level loop is parallel
-            out[i] = a * x[i] + y[i]
+@tack.kernel
+def saxpy(out, x, y, a):
+    for i in range(out.shape[0]):      # a top-level loop is parallel
+        out[i] = a * x[i] + y[i]
 
-    x = tack.linspace(0.0, 1.0, 1_000_000)
-    y, out = tack.ones_like(x), tack.empty_like(x)
-    saxpy(out, x, y, 2.0)
+x = tack.linspace(0.0, 1.0, 1_000_000)
+y, out = tack.ones_like(x), tack.empty_like(x)
+saxpy(out, x, y, 2.0)
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .creation import (
     zeros_like,
 )
 from .devices import Device, device, device_count, get_default_device, set_default_device, sync
-from .errors import CompileError, CompileNameError, CompileNotImplementedError, CompileTypeError, UnsupportedError
+from .errors import CompileError, CompileNameError, CompileNotImplementedError, CompileTypeError, CompileValueError, UnsupportedError
 from .funcs import func
 from .inspection import inspect
 from .intrinsics import INTRINSICS
@@ -143,9 +143,9 @@ _runtime.set_cpu_compiler(compile_for_cpu)
 
 # Names of Python's builtins (min, max, abs, ...) are left out: `from tack import *` should not hide those.
 __all__ = [
-    "Array", "CompileError", "CompileNameError", "CompileNotImplementedError", "CompileTypeError", "Device", "UnsupportedError",
-    "arange", "array", "asarray", "concatenate", "config", "constant", "copyto", "device", "device_count", "empty", "empty_like", "f32", "f64", "full",
-    "full_like", "func", "get_default_device", "i8", "i16", "i32", "i64", "inspect", "kernel", "linspace", "ones", "ones_like",
-    "set_default_device", "sync", "u8", "u16", "u32", "u64", "zeros", "zeros_like",
+    "Array", "CompileError", "CompileNameError", "CompileNotImplementedError", "CompileTypeError", "CompileValueError", "Device",
+    "UnsupportedError", "arange", "array", "asarray", "concatenate", "config", "constant", "copyto", "device", "device_count", "empty",
+    "empty_like", "f32", "f64", "full", "full_like", "func", "get_default_device", "i8", "i16", "i32", "i64", "inspect", "kernel",
+    "linspace", "ones", "ones_like", "set_default_device", "sync", "u8", "u16", "u32", "u64", "zeros", "zeros_like",
     *(name for name in INTRINSICS if name not in ("abs", "divmod", "max", "min", "pow", "round")),
 ]  # fmt: skip

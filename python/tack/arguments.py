@@ -95,7 +95,9 @@ def _classify_numpy(kernel: str, name: str, value: Any) -> Argument:
     try:
         dtype = as_dtype(value.dtype)
     except TypeError:
-        raise TypeError(f"{_where(kernel, name)} is a NumPy array of dtype {value.dtype}, which kernels do not know: convert it with astype()") from None
+        raise TypeError(
+            f"{_where(kernel, name)} is a NumPy array of dtype {value.dtype}, which kernels do not know: convert it with astype()"
+        ) from None
     check_numpy(value, _where(kernel, name))
     if value.ndim > 8:
         raise ValueError(f"{_where(kernel, name)} has {value.ndim} dimensions; arrays have at most 8")
@@ -173,7 +175,9 @@ def raise_bad_call(kernel: str, names: Sequence[str], defaults: Sequence[Any], a
     required = len(names) - len(defaults)
     if len(args) > len(names):
         takes = f"from {required} to {len(names)}" if defaults else f"{len(names)}"
-        raise TypeError(f"{kernel}() takes {takes} positional argument{_s(len(names))} but {len(args)} {'was' if len(args) == 1 else 'were'} given")
+        raise TypeError(
+            f"{kernel}() takes {takes} positional argument{_s(len(names))} but {len(args)} {'was' if len(args) == 1 else 'were'} given"
+        )
     bound: dict[str, Any] = dict(zip(names, args, strict=False))
     for key, value in kwargs.items():
         if key not in names:

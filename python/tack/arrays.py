@@ -54,7 +54,9 @@ def numpy_dtype(dtype: DType) -> Any:
 
 def as_shape(shape: Any, what: str) -> tuple[int, ...]:
     """A shape given as an int or a sequence of ints, checked."""
-    dims = tuple(shape) if isinstance(shape, (tuple, list)) or (hasattr(shape, "__iter__") and not hasattr(shape, "__index__")) else (shape,)
+    dims = (
+        tuple(shape) if isinstance(shape, (tuple, list)) or (hasattr(shape, "__iter__") and not hasattr(shape, "__index__")) else (shape,)
+    )
     result = []
     for dim in dims:
         if not hasattr(dim, "__index__"):
@@ -119,7 +121,7 @@ class Array(_runtime.Array):
         return by_name(self.dtype_name)
 
     @property
-    def T(self) -> Array:
+    def T(self) -> Array:  # noqa: N802  # as NumPy calls it
         """A view with the axes reversed."""
         return Array(self, self.dtype_name, self.shape[::-1], self.strides[::-1], 0, self.read_only)
 
@@ -313,7 +315,9 @@ class Array(_runtime.Array):
             raise ValueError(f"an array of shape {self.shape} ({self.size} elements) cannot become shape {tuple(shape)}")
         strides = _reshaped_strides(self.shape, self.strides, new, self.itemsize)
         if strides is None:
-            raise ValueError(f"reshape() makes views, and this array of strides {self.strides} has none of shape {new}: write a.copy().reshape(...)")
+            raise ValueError(
+                f"reshape() makes views, and this array of strides {self.strides} has none of shape {new}: write a.copy().reshape(...)"
+            )
         return Array(self, self.dtype_name, new, strides, 0, self.read_only)
 
     def __len__(self) -> int:
@@ -328,7 +332,9 @@ class Array(_runtime.Array):
 
     def __bool__(self) -> bool:
         if self.size != 1:
-            raise ValueError(f"the truth of an array of {self.size} elements is ambiguous: use a.size, or NumPy's any() or all() on a.numpy()")
+            raise ValueError(
+                f"the truth of an array of {self.size} elements is ambiguous: use a.size, or NumPy's any() or all() on a.numpy()"
+            )
         return bool(self.item())
 
     def __int__(self) -> int:
@@ -365,12 +371,12 @@ class Array(_runtime.Array):
     def __eq__(self, other: object) -> Any:
         if other is None or isinstance(other, (str, bytes, type)):
             return False
-        _refuse("==")(self)
+        return _refuse("==")(self)
 
     def __ne__(self, other: object) -> Any:
         if other is None or isinstance(other, (str, bytes, type)):
             return True
-        _refuse("!=")(self)
+        return _refuse("!=")(self)
 
 
 def _key_text(key: Any) -> str:

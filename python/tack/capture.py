@@ -206,7 +206,9 @@ def numpy_function(value: Any) -> tuple[str, str] | None:
     if numpy is None:
         return None
     name = getattr(value, "__name__", None)
-    if isinstance(value, numpy.ufunc) or (callable(value) and getattr(value, "__module__", None) == "numpy" and not isinstance(value, type)):
+    if isinstance(value, numpy.ufunc) or (
+        callable(value) and getattr(value, "__module__", None) == "numpy" and not isinstance(value, type)
+    ):
         # By identity, so that a user's own ufunc called "exp" is not taken for NumPy's.
         return ("numpy", name) if isinstance(name, str) and getattr(numpy, name, None) is value else None
     return None
@@ -234,5 +236,3 @@ def dtype_named(value: Any) -> DType | None:
         return None
     known = _NUMPY_DTYPES.get(name)
     return None if known is None else by_name(known)
-
-

@@ -1,4 +1,4 @@
-"""From a specialization to a KernelSource: the one place that joins front end and code generator. Imported only where something is compiled."""
+"""From a specialization to a KernelSource: joins front end and code generator. Imported only where something is compiled."""
 
 from __future__ import annotations
 
@@ -67,7 +67,9 @@ def _infer(function: KernelFunction, special: Specialization) -> Kernel:
     """The typed IR of a specialization. Raises CompileError about the user's text."""
     source = function_source(function.source, function.options)
     arguments = [_argument_type(argument) for argument in special.arguments]
-    return infer(parse(source, kernel=function.name), arguments, environment_of(special.captures), target_of(special.device), dict(function.options))
+    return infer(
+        parse(source, kernel=function.name), arguments, environment_of(special.captures), target_of(special.device), dict(function.options)
+    )
 
 
 def ir_text(function: KernelFunction, special: Specialization) -> str:

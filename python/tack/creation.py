@@ -152,14 +152,18 @@ def _as_numpy(values: Any, kind: DType | None) -> NDArray[Any]:
         return found.astype(numpy.float32)  # an empty list
     found = numpy.asarray(values)
     if found.dtype.kind not in "biuf" or found.dtype.itemsize > 8 or found.dtype == numpy.float16:
-        raise TypeError(f"tack.array(): {type(values).__name__} of dtype {found.dtype} has no tack dtype: convert it first (a.astype(np.float32))")
+        raise TypeError(
+            f"tack.array(): {type(values).__name__} of dtype {found.dtype} has no tack dtype: convert it first (a.astype(np.float32))"
+        )
     if kind is None or numpy_dtype(kind) == found.dtype:
         return found.view(numpy.uint8) if found.dtype.kind == "b" else found.astype(found.dtype.newbyteorder("="), copy=False)
     if _is_weak(values) and kind.is_int:
         if found.dtype.kind == "f" and found.size:
             raise TypeError(f"tack.array(): floats do not go into an array of {kind}: convert them to int first")
         if found.size and (int(found.min()) < kind.min or int(found.max()) > kind.max):
-            raise OverflowError(f"tack.array(): the values {found.min()} to {found.max()} do not fit {kind}, which holds {kind.min} to {kind.max}")
+            raise OverflowError(
+                f"tack.array(): the values {found.min()} to {found.max()} do not fit {kind}, which holds {kind.min} to {kind.max}"
+            )
     from .runtime.host_types import cast_array
 
     return cast_array(found.astype(found.dtype.newbyteorder("="), copy=False), kind)
@@ -256,7 +260,9 @@ def copyto(destination: Any, source: Any, casting: Any = "same_kind") -> None:
     if isinstance(source, (Array, numpy.ndarray, numpy.generic)):
         found = source.dtype if isinstance(source, (numpy.ndarray, numpy.generic)) else numpy_dtype(source.dtype)
         if not numpy.can_cast(found, numpy_dtype(kind), casting):
-            raise TypeError(f"tack.copyto(): {as_dtype(found)} does not go into {kind} under casting={casting!r}: pass casting='unsafe', or use astype()")
+            raise TypeError(
+                f"tack.copyto(): {as_dtype(found)} does not go into {kind} under casting={casting!r}: use casting='unsafe' or astype()"
+            )
     else:
         source = _as_numpy(source, kind)
     if isinstance(source, Array) and isinstance(destination, Array) and source.dtype == kind and source.shape == destination.shape:

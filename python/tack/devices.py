@@ -27,7 +27,7 @@ class Backend:
 
     Attributes: ``name`` ("cpu"), ``title`` ("CPU"), ``device``, ``supports_f64``, ``supports_workgroups`` (shared memory, barriers,
     thread_id, block reductions), ``supports_images`` (hardware texture sampling), ``f32_denormals``, ``supported_dtypes`` and
-    ``supported_atomic_dtypes`` (frozensets of tack dtypes), ``max_iterations`` of a launch (None: no limit), ``block`` (threads of a group).
+    ``supported_atomic_dtypes`` (frozensets of tack dtypes), ``max_iterations`` of a launch (None: no limit), ``block`` (threads a group).
     """
 
     __slots__ = ("device",)
@@ -128,7 +128,7 @@ def sync() -> None:
 
 
 def device_count(kind: str) -> int:
-    """How many devices of a type there are: ``tack.device_count("cuda")``. 0 without a driver or GPU; raises ValueError for unknown types."""
+    """How many devices of a type there are: ``tack.device_count("cuda")``. 0 without a driver. ValueError for an unknown type."""
     return _runtime.device_count(kind)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .errors import CompileTypeError
-from .source_text import SourceText, find_source
+from .source_text import SourceText, find_source, pickled_by_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ class Func:
 
     __slots__ = ("__dict__", "__weakref__", "function", "source")
 
-    def __init__(self, function: FunctionType) -> None:
+    def __init__(self, function: FunctionType, source: SourceText | None = None) -> None:
         self.function = function
-        self.source: SourceText = find_source(function)
+        self.source = find_source(function) if source is None else source
         describe(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -33,7 +33,9 @@ class Func:
     def __repr__(self) -> str:
         return f"<tack.func {self.source.qualname}>"
 
-    def __reduce__(self) -> str:
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        if pickled_by_value(self):
+            return Func, (self.function, self.source)
         return self.source.qualname  # by reference: pickle looks the name up in __module__
 
 
@@ -50,21 +52,21 @@ def describe(target: Any, function: FunctionType) -> None:
     target.__wrapped__ = function
 
 
+_CURE = "make it the innermost decorator, just above 'def'"
+
+
 def check_decorated(decorator: str, function: object) -> None:
     """Refuses what is no plain function: methods made static, other decorators' results, kernels, callable objects."""
     kind = type(function)
     if kind.__name__ != "function" or kind.__module__ != "builtins":
         named = getattr(function, "__name__", kind.__name__)
         raise CompileTypeError(
-            f"{decorator} goes directly above a function, not on {_article(kind.__name__)} ({named!r}): make it the innermost decorator, just above 'def'",
-            kernel=str(named),
+            f"{decorator} goes directly above a function, not on {_article(kind.__name__)} ({named!r}): {_CURE}", kernel=str(named)
         )
     if hasattr(function, "__wrapped__"):
         named = getattr(function, "__name__", "?")
         raise CompileTypeError(
-            f"{decorator} stands above another decorator of {named!r}, whose changes a kernel would not have: make it the innermost decorator, "
-            "just above 'def'",
-            kernel=str(named),
+            f"{decorator} stands above another decorator of {named!r}, whose changes a kernel would not have: {_CURE}", kernel=str(named)
         )
 
 

@@ -32,12 +32,7 @@ def inspect(kernel: Any, *args: Any, mode: str = "source", **kwargs: Any) -> str
     if mode not in _MODES:
         raise ValueError(f"tack.inspect() has no mode {mode!r}; there are {', '.join(map(repr, _MODES))}")
     function = kernel_function(kernel)
-    try:
-        special = function.specialize(function.bind(args, kwargs), None)
-    except RuntimeError as error:
-        if type(error) is not RuntimeError:
-            raise
-        raise NotImplementedError(str(error)) from None
+    special = function.specialize(function.bind(args, kwargs), None, lacking=NotImplementedError)
     if mode == "schedule":
         return _schedule(function.kernel_of(special), special)
     return _text(function, special, mode)
@@ -57,10 +52,8 @@ def _schedule(kernel: Kernel, special: Specialization) -> str:
     plan = kernel.schedule()
     origin = "loaded from the cache" if kernel.from_cache else "compiled"
     threads = plan["threads"]
-    lines = [
-        f"kernel {kernel.name} on {special.device} ({origin}), {kernel.simd} iteration{'s' if kernel.simd != 1 else ''} at a time, "
-        f"up to {threads} thread{'s' if threads != 1 else ''}"
-    ]
+    together = f"{kernel.simd} iteration{'s' if kernel.simd != 1 else ''} at a time"
+    lines = [f"kernel {kernel.name} on {special.device} ({origin}), {together}, up to {threads} thread{'s' if threads != 1 else ''}"]
     symbols = {position: entry["symbol"] for position, entry in enumerate(plan["entries"])}
     depth = 1
     for step in plan["steps"]:
@@ -68,7 +61,8 @@ def _schedule(kernel: Kernel, special: Specialization) -> str:
             depth -= 1
             continue
         bounds = " x ".join(
-            f"range({_extent(start)}, {_extent(stop)}, {_extent(by)})" for start, stop, by in zip(step["start"], step["stop"], step["step"], strict=True)
+            f"range({_extent(start)}, {_extent(stop)}, {_extent(by)})"
+            for start, stop, by in zip(step["start"], step["stop"], step["step"], strict=True)
         )
         if step["kind"] == "sequence_begin":
             lines.append(f"{'  ' * depth}sequential {bounds}")

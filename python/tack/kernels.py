@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread  # threading is more than a lock, and not loaded by every program
+import copyreg
 
 from . import _runtime
 from .arguments import Argument, check_dtypes, classify, place, raise_bad_call
@@ -10,7 +11,7 @@ from .capture import Captures, capture
 from .devices import title_of
 from .errors import CompileError, CompileNotImplementedError, CompileTypeError
 from .funcs import check_decorated, describe
-from .source_text import SourceText, find_source
+from .source_text import SourceText, find_source, pickled_by_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,17 +45,19 @@ class KernelFunction:
 
     __slots__ = ("defaults", "dispatcher", "function", "kernels", "lock", "names", "options", "source")
 
-    def __init__(self, function: FunctionType, options: tuple[tuple[str, object], ...]) -> None:
+    def __init__(self, function: FunctionType, options: tuple[tuple[str, object], ...], source: SourceText | None = None) -> None:
         code = function.__code__
         self.function = function
         self.options = options
-        self.source = find_source(function)
+        self.source = find_source(function) if source is None else source
         self.names: tuple[str, ...] = code.co_varnames[: code.co_argcount]
         self.defaults: tuple[Any, ...] = function.__defaults__ or ()
         self.kernels: dict[tuple[Device, bytes], Kernel] = {}
         self.lock = _thread.RLock()
         self.dispatcher = _runtime.Dispatcher(self.source.name, self.names, self.defaults, self.miss)
         self.dispatcher.set_bad_call(self.bad_call)
+        self.dispatcher._kernel = self  # type: ignore[attr-defined]
+        describe(self.dispatcher, function)
 
     @property
     def name(self) -> str:
@@ -79,14 +82,14 @@ class KernelFunction:
             self.bad_call(args, kwargs)
         return tuple(values[name] for name in self.names)
 
-    def specialize(self, args: tuple[Any, ...], device: Device | None) -> Specialization:
-        """Everything that can be told and refused without compiling."""
+    def specialize(self, args: tuple[Any, ...], device: Device | None, lacking: type[Exception] = RuntimeError) -> Specialization:
+        """Everything that can be told and refused without compiling. ``lacking`` is raised for workgroup functions on a device without."""
         arguments = tuple(classify(self.name, name, value) for name, value in zip(self.names, args, strict=True))
         where = place(self.name, self.names, arguments, args) if device is None else device
         check_dtypes(self.name, self.names, arguments, where)
         captures = capture(self.function, self.source, lambda source: paths_of(source, self.name))
         if captures.workgroup and not where.supports_workgroups:
-            self._refuse_workgroup(captures, where)
+            raise lacking(self._workgroup_message(captures, where))
         return Specialization(arguments, where, captures, self._key(arguments, where, captures))
 
     def kernel_of(self, special: Specialization) -> Kernel:
@@ -111,12 +114,13 @@ class KernelFunction:
         parts = ("kernel", self.source.qualname, options, types, target, *captures.tokens)
         return _runtime.digest(compiler_version(), *(part.encode("utf-8", "surrogatepass") for part in parts))
 
-    def _refuse_workgroup(self, captures: Captures, device: Device) -> NoReturn:
+    def _workgroup_message(self, captures: Captures, device: Device) -> str:
         name, where = next(iter(captures.workgroup.items()))
         inside = "" if where == self.name else f" (in '{where}')"
-        raise RuntimeError(
-            f"Kernel '{self.name}' uses tack.{name}{inside}, which is not supported on {title_of(device.type)}: it has no workgroups (shared memory, "
-            "barriers, thread_id, block reductions). For scratch memory of one iteration use tack.local_array or tack.local_array_like."
+        return (
+            f"Kernel '{self.name}' uses tack.{name}{inside}, which is not supported on {title_of(device.type)}: it has no workgroups "
+            "(shared memory, barriers, thread_id, block reductions). For scratch memory of one iteration use tack.local_array or "
+            "tack.local_array_like, which work on every backend."
         )
 
 
@@ -128,7 +132,9 @@ def paths_of(source: SourceText, kernel: str) -> Paths:
     found = _paths.get(source.text)
     if found is None:
         if not source.text:
-            raise CompileError(f"Kernel '{kernel}': {_which(source, kernel)}{source.problem}", file=source.file, line=source.line, kernel=kernel)
+            raise CompileError(
+                f"Kernel '{kernel}': {_which(source, kernel)}{source.problem}", file=source.file, line=source.line, kernel=kernel
+            )
         key = _runtime.digest(b"names", compiler_version(), source.text.encode("utf-8", "surrogatepass"))
         stored = _runtime.cache_get(key)
         if stored is not None:
@@ -219,14 +225,29 @@ def _decorate(function: Any, options: tuple[tuple[str, object], ...]) -> Dispatc
         raise CompileNotImplementedError(f"Kernel '{name}': *args and **kwargs have no types: write the parameters one by one", kernel=name)
     if function.__code__.co_kwonlyargcount:
         raise CompileNotImplementedError(
-            f"Kernel '{name}': keyword-only parameters are not supported: leave out the '*' (every parameter can be passed by keyword)", kernel=name
+            f"Kernel '{name}': keyword-only parameters are not supported: leave out the '*' (every parameter can be passed by keyword)",
+            kernel=name,
         )
     if flags & (_GENERATOR | _COROUTINE):
-        raise CompileNotImplementedError(f"Kernel '{name}': generators and async functions cannot be kernels: write a plain 'def'", kernel=name)
-    made = KernelFunction(function, options)
-    describe(made.dispatcher, function)
-    made.dispatcher._kernel = made  # type: ignore[attr-defined]
-    return made.dispatcher
+        raise CompileNotImplementedError(
+            f"Kernel '{name}': generators and async functions cannot be kernels: write a plain 'def'", kernel=name
+        )
+    return KernelFunction(function, options).dispatcher
+
+
+def _reduce(dispatcher: Dispatcher) -> str | tuple[Any, ...]:
+    """How kernels are pickled: by name as functions are, or by value for cloudpickle."""
+    if pickled_by_value(dispatcher):
+        made = kernel_function(dispatcher)
+        return _rebuild, (made.function, made.options, made.source)
+    return dispatcher.__qualname__
+
+
+def _rebuild(function: FunctionType, options: tuple[tuple[str, object], ...], source: SourceText) -> Dispatcher:
+    return KernelFunction(function, options, source).dispatcher
+
+
+copyreg.pickle(_runtime.Dispatcher, _reduce)
 
 
 def _checked_options(options: dict[str, Any]) -> tuple[tuple[str, object], ...]:

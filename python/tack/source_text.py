@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType, FunctionType
 
-__all__ = ["SourceText", "find_source"]
+__all__ = ["SourceText", "find_source", "pickled_by_value"]
 
 
 class SourceText:
@@ -28,6 +28,25 @@ class SourceText:
         self.line = line
         self.text = text
         self.problem = problem
+
+    def __reduce__(self) -> tuple[type[SourceText], tuple[object, ...]]:
+        return SourceText, (self.name, self.qualname, self.file, self.line, self.text, self.problem)
+
+
+def pickled_by_value(holder: object, depth: int = 1) -> bool:
+    """Whether the pickler that asks ``holder`` (a kernel or func) for its parts wants them, and not a name to import it by.
+
+    That is cloudpickle (or a copy of it in another package) where the name leads nowhere in another process. A pickler says nothing of
+    itself, but cloudpickle's runs below its own ``dump``, the only Python frame between. ``depth`` is the caller's distance.
+    """
+    caller = sys._getframe(depth + 1).f_globals.get("__name__", "")
+    if "cloudpickle" not in str(caller):
+        return False
+    module = getattr(holder, "__module__", None)
+    found: object = sys.modules.get(module) if isinstance(module, str) and module != "__main__" else None
+    for name in str(getattr(holder, "__qualname__", "")).split("."):
+        found = getattr(found, name, None)
+    return found is not holder
 
 
 def find_source(function: FunctionType) -> SourceText:
@@ -51,10 +70,11 @@ def find_source(function: FunctionType) -> SourceText:
 
 def _no_source(file: str) -> str:
     if file == "<string>" or file == "<stdin>":
-        where = "'python -c', exec() and the interactive prompt keep no source text before Python 3.13"
+        where = "exec() and, before Python 3.13, the interactive prompt keep no source text"
     else:
         where = f"the file {file!r} cannot be read"
-    return f"its source text is not available ({where}). Put the function in a .py file or a notebook cell, or register its text with linecache."
+    cure = "Put the function in a .py file or a notebook cell, or register its text with linecache."
+    return f"its source text is not available ({where}). {cure}"
 
 
 # Lines of the files read last, so that a module with a hundred kernels is read once: file -> (mtime in ns, size, lines).
@@ -81,7 +101,7 @@ def _lines_of(function: FunctionType) -> list[str] | None:
                 _files.pop(next(iter(_files)))
             _files[file] = (stat.st_mtime_ns, stat.st_size, lines)
             return lines
-    return _lines_from_linecache(code) or _lines_from_loader(function)
+    return _lines_from_linecache(code) or _lines_from_loader(function) or _lines_from_command(code)
 
 
 def _split(text: str) -> list[str]:
@@ -136,6 +156,45 @@ def _lines_from_loader(function: FunctionType) -> list[str] | None:
     except Exception:  # a loader of somebody else's: whatever it raises means that it has no source
         return None
     return _split(source) if source else None
+
+
+def _lines_from_command(code: CodeType) -> list[str] | None:
+    """The text of ``python -c TEXT``, if ``code`` comes from it and not from an exec() under the same name."""
+    text = _command_text(sys.orig_argv[1:]) if code.co_filename == "<string>" else None
+    if text is None:
+        return None
+    try:
+        todo = [compile(text, "<string>", "exec", dont_inherit=True)]
+    except SyntaxError:  # exotic flags of the interpreter
+        return None
+    while todo:
+        found = todo.pop()
+        if found == code:  # names, instructions, constants and lines
+            return _split(text)
+        todo += [constant for constant in found.co_consts if isinstance(constant, type(code))]
+    return None
+
+
+def _command_text(arguments: list[str]) -> str | None:
+    """The argument of -c on the interpreter's command line."""
+    rest = iter(arguments)
+    for argument in rest:
+        if argument == "--check-hash-based-pycs":
+            next(rest, None)
+        if argument.startswith("--"):
+            continue
+        if not argument.startswith("-") or argument == "-":
+            return None  # a script
+        for position, letter in enumerate(argument[1:], 2):
+            if letter == "c":
+                return argument[position:] or next(rest, None)
+            if letter == "m":
+                return None
+            if letter in "WX":  # with a value: the rest of this argument, or the next one
+                if not argument[position:]:
+                    next(rest, None)
+                break
+    return None
 
 
 def _block(lines: list[str], code: CodeType) -> str:

@@ -8,7 +8,24 @@ TYPE_CHECKING = False  # importing typing for this would cost more than this mod
 if TYPE_CHECKING:
     from typing import Any, Final, NoReturn
 
-__all__ = ["ARRAY_DTYPES", "BOOL", "ArraySpec", "DType", "Layout", "by_name", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
+__all__ = [
+    "ARRAY_DTYPES",
+    "BOOL",
+    "ArraySpec",
+    "DType",
+    "Layout",
+    "by_name",
+    "f32",
+    "f64",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+]
 
 
 class Layout(enum.IntEnum):

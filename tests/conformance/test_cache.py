@@ -53,7 +53,13 @@ def run(tmp_path: Path) -> Run:
         settings = {"TACK_CACHE_DIR": str(tmp_path / "cache"), **environment}
         keep = {key: value for key, value in os.environ.items() if not key.startswith("TACK_")}
         done = subprocess.run(
-            [sys.executable, name], cwd=tmp_path, env={**keep, **settings}, capture_output=True, text=True, timeout=300, preexec_fn=preexec_fn
+            [sys.executable, name],
+            cwd=tmp_path,
+            env={**keep, **settings},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            preexec_fn=preexec_fn,
         )
         if log is not None:
             log.append(done.stderr)
@@ -77,7 +83,20 @@ def test_a_second_process_compiles_nothing_and_loads_no_compiler(run: Run) -> No
     assert counts(first) == (1, 0) and first["result"] == 4.0 and "llvmlite" in first["modules"]
     second = run()
     assert counts(second) == (0, 1) and second["result"] == 4.0
-    heavy = {"llvmlite", "inspect", "ast", "tokenize", "linecache", "dis", "dataclasses", "numpy", "tack.frontend", "tack.codegen", "tack.compiler", "tack.ir"}
+    heavy = {
+        "llvmlite",
+        "inspect",
+        "ast",
+        "tokenize",
+        "linecache",
+        "dis",
+        "dataclasses",
+        "numpy",
+        "tack.frontend",
+        "tack.codegen",
+        "tack.compiler",
+        "tack.ir",
+    }
     assert not heavy & set(second["modules"])
 
 
@@ -143,8 +162,12 @@ CALLER = """
 """
 
 
-@pytest.mark.parametrize(("old", "new", "result"), [("v * RATE", "v * RATE * 10.0", 21.0), ("RATE = 2.0", "RATE = 7.0", 8.0)], ids=["helper", "value"])
-def test_a_changed_helper_or_value_in_another_file_is_seen_by_the_next_process(run: Run, tmp_path: Path, old: str, new: str, result: float) -> None:
+@pytest.mark.parametrize(
+    ("old", "new", "result"), [("v * RATE", "v * RATE * 10.0", 21.0), ("RATE = 2.0", "RATE = 7.0", 8.0)], ids=["helper", "value"]
+)
+def test_a_changed_helper_or_value_in_another_file_is_seen_by_the_next_process(
+    run: Run, tmp_path: Path, old: str, new: str, result: float
+) -> None:
     (tmp_path / "helper_module.py").write_text(textwrap.dedent(HELPER))
     (tmp_path / "middle_module.py").write_text(textwrap.dedent(MIDDLE))
     assert run(CALLER)["result"] == [3.0] * 3
@@ -234,7 +257,9 @@ def test_many_processes_at_once(run: Run, tmp_path: Path) -> None:
     program.write_text(textwrap.dedent(SCALE) + REPORT)
     keep = {key: value for key, value in os.environ.items() if not key.startswith("TACK_")}
     started = [
-        subprocess.Popen([sys.executable, str(program)], env={**keep, "TACK_CACHE_DIR": str(tmp_path / "cache")}, stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [sys.executable, str(program)], env={**keep, "TACK_CACHE_DIR": str(tmp_path / "cache")}, stdout=subprocess.PIPE, text=True
+        )
         for _ in range(6)
     ]
     for process in started:
@@ -250,7 +275,11 @@ def test_the_command_line_shows_and_empties_it(run: Run, tmp_path: Path) -> None
 
     def command(*arguments: str) -> str:
         return subprocess.run(
-            [sys.executable, "-m", "tack", "cache", *arguments], env={**keep, "TACK_CACHE_DIR": str(tmp_path / "cache")}, capture_output=True, text=True, check=True
+            [sys.executable, "-m", "tack", "cache", *arguments],
+            env={**keep, "TACK_CACHE_DIR": str(tmp_path / "cache")},
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout
 
     assert str(tmp_path / "cache") in command() and " 0 files" not in command("info")

@@ -175,7 +175,12 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str
 
 def test_values_and_helpers_in_other_modules_are_seen_at_any_depth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     deep = module(tmp_path, monkeypatch, "deep_module_t", "import tack\nK = 2.0\n@tack.func\ndef times(v):\n    return v * K\n")
-    mid = module(tmp_path, monkeypatch, "mid_module_t", "import tack, deep_module_t\n@tack.func\ndef via(v):\n    return deep_module_t.times(v) + 1.0\n")
+    mid = module(
+        tmp_path,
+        monkeypatch,
+        "mid_module_t",
+        "import tack, deep_module_t\n@tack.func\ndef via(v):\n    return deep_module_t.times(v) + 1.0\n",
+    )
 
     @tack.kernel
     def use(x):

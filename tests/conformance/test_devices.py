@@ -95,7 +95,11 @@ def test_the_same_device_has_the_kernels_it_compiled() -> None:
 
 
 def test_equality_is_identity(serial: Any) -> None:
-    assert tack.device("cpu") == tack.device("cpu") and tack.device("cpu") != serial and len({tack.device("cpu"), serial, tack.device("cpu")}) == 2
+    assert (
+        tack.device("cpu") == tack.device("cpu")
+        and tack.device("cpu") != serial
+        and len({tack.device("cpu"), serial, tack.device("cpu")}) == 2
+    )
 
 
 # -- the default device
@@ -350,7 +354,6 @@ def page_example() -> str:
 
 
 def test_the_documented_program_runs_word_for_word(tmp_path: Path) -> None:
-    import runpy
 
     program = tmp_path / "page.py"
     program.write_text(page_example())

@@ -49,7 +49,7 @@ READ_ONLY.flags.writeable = False
         (READ_ONLY, "af64,1,0r", "tack.f64[:]"),
         (tack.f32[:, :], "af32,2,0", "tack.f32[:, :]"),
     ],
-    ids=repr,
+    ids=lambda value: repr(value).split(" at 0x")[0],
 )
 def test_types_of_arguments(value: Any, token: str, shown: str) -> None:
     found = classify("k", "p", value)
@@ -58,7 +58,16 @@ def test_types_of_arguments(value: Any, token: str, shown: str) -> None:
 
 @pytest.mark.parametrize(
     ("shape", "key"),
-    [((4, 5), ()), ((4, 5), np.s_[::2]), ((4, 5), np.s_[:, ::-1]), ((1, 5), np.s_[:, ::2]), ((4, 1), np.s_[::2]), ((0, 3), ()), ((4, 5, 6), np.s_[:, 1]), ((4, 5), np.s_[2:2])],
+    [
+        ((4, 5), ()),
+        ((4, 5), np.s_[::2]),
+        ((4, 5), np.s_[:, ::-1]),
+        ((1, 5), np.s_[:, ::2]),
+        ((4, 1), np.s_[::2]),
+        ((0, 3), ()),
+        ((4, 5, 6), np.s_[:, 1]),
+        ((4, 5), np.s_[2:2]),
+    ],
     ids=str,
 )
 def test_layouts_of_numpy_arrays_are_the_runtimes(shape: tuple[int, ...], key: Any) -> None:
@@ -90,7 +99,7 @@ def test_layouts_of_numpy_arrays_are_the_runtimes(shape: tuple[int, ...], key: A
         (2**64, OverflowError, "64 bits"),
         (-(2**63) - 1, OverflowError, "64 bits"),
     ],
-    ids=repr,
+    ids=lambda value: repr(value).split(" at 0x")[0],
 )
 def test_refusals_name_kernel_parameter_and_cure(value: Any, error: type[Exception], words: str) -> None:
     with pytest.raises(error) as info:

@@ -288,7 +288,9 @@ def test_assignment_refuses_what_would_change_value() -> None:
     assert a.tolist() == [0, 0, 0]
 
 
-@given(st.sampled_from([(2, 3, 4), (4, 6), (24,), (1, 24, 1), (2, 2, 2, 3)]), st.sampled_from([(6, 4), (24,), (-1, 2), (3, 8, 1), (2, -1, 2)]))
+@given(
+    st.sampled_from([(2, 3, 4), (4, 6), (24,), (1, 24, 1), (2, 2, 2, 3)]), st.sampled_from([(6, 4), (24,), (-1, 2), (3, 8, 1), (2, -1, 2)])
+)
 def test_reshape_is_numpys(shape: tuple[int, ...], new: tuple[int, ...]) -> None:
     source = numbers(*shape)
     same(tack.array(source).reshape(new), source.reshape(new))

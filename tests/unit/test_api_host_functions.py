@@ -32,8 +32,9 @@ def test_star_import_hides_no_builtin() -> None:
 
 ONE_ARGUMENT = {
     "sqrt": np.sqrt, "cbrt": np.cbrt, "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log2": np.log2, "log10": np.log10,
-    "log1p": np.log1p, "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh,
-    "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "floor": np.floor, "ceil": np.ceil,
+    "log1p": np.log1p, "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
+    "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
+    "floor": np.floor, "ceil": np.ceil,
     "trunc": np.trunc, "round": np.rint, "fabs": np.fabs, "abs": np.abs, "erf": math.erf, "erfc": math.erfc,
     "rsqrt": lambda x: 1 / np.sqrt(x),
 }  # fmt: skip
@@ -125,7 +126,11 @@ def test_fma_rounds_once(a: float, b: float, c: float) -> None:
         assert tack.fma(a, b, c) == exactly_rounded(exact, np.float64)
 
 
-@given(st.floats(width=32, allow_nan=False, allow_infinity=False), st.floats(width=32, allow_nan=False, allow_infinity=False), st.floats(width=32, allow_nan=False, allow_infinity=False))
+@given(
+    st.floats(width=32, allow_nan=False, allow_infinity=False),
+    st.floats(width=32, allow_nan=False, allow_infinity=False),
+    st.floats(width=32, allow_nan=False, allow_infinity=False),
+)
 def test_fma_of_f32_rounds_once(a: float, b: float, c: float) -> None:
     exact = Fraction(a) * Fraction(b) + Fraction(c)
     if exact and abs(exact) < Fraction(2) ** 127:
@@ -170,7 +175,9 @@ def test_wrong_arguments() -> None:
 def test_every_math_function_answers_numbers() -> None:
     for name in MATH - {"bitcast"}:
         count = INTRINSICS[name].signature.replace(", ...", "").count(",") + 1
-        result = getattr(tack, name)(*[np.int32(1) if name in ("rotl", "rotr", "popcount", "clz", "ctz", "mulhi", "add_sat", "sub_sat") else 0.5] * count)
+        result = getattr(tack, name)(
+            *[np.int32(1) if name in ("rotl", "rotr", "popcount", "clz", "ctz", "mulhi", "add_sat", "sub_sat") else 0.5] * count
+        )
         assert isinstance(result, (float, bool, tuple, np.integer))
 
 
@@ -198,7 +205,9 @@ def test_funcs_run_as_python() -> None:
         return tack.sqrt(x * x + y * y)
 
     assert length(np.float32(3), y=np.float32(4)) == np.float32(5) and type(length(np.float32(1))) is np.float32
-    assert length.__name__ == "length" and length.__doc__ == "Of a vector." and length.__module__ == __name__ and length.__wrapped__(3, 4) == 5
+    assert (
+        length.__name__ == "length" and length.__doc__ == "Of a vector." and length.__module__ == __name__ and length.__wrapped__(3, 4) == 5
+    )
     assert "length" in repr(length)
     twice = tack.func(lambda x: 2 * x)
     assert twice(4) == 8

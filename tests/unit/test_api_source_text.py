@@ -143,7 +143,10 @@ def test_text_agrees_with_inspect(tmp_path: Path) -> None:
         assert find_source(f).text == inspect.getsource(f)
 
 
-@pytest.mark.parametrize(("cookie", "encoding"), [("# -*- coding: latin-1 -*-\n", "latin-1"), ("", "utf-8-sig"), ("#!x\n# vim: set fileencoding=cp1252 :\n", "cp1252")])
+@pytest.mark.parametrize(
+    ("cookie", "encoding"),
+    [("# -*- coding: latin-1 -*-\n", "latin-1"), ("", "utf-8-sig"), ("#!x\n# vim: set fileencoding=cp1252 :\n", "cp1252")],
+)
 def test_encodings(tmp_path: Path, cookie: str, encoding: str) -> None:
     path = tmp_path / "coded.py"
     path.write_bytes((cookie + "def f(größe):\n    return größe\n").encode(encoding))
@@ -181,12 +184,47 @@ def test_lambdas_give_their_statement(tmp_path: Path) -> None:
     assert "lambda a:" in found.text and "a + 1" in found.text
 
 
+COMMAND = """
+import tack
+from tack.source_text import find_source
+
+@tack.kernel
+def f(x):
+    x[0] = 7.0
+
+def make():
+    def inner(a):
+        return a
+    return inner
+
+x = tack.zeros(1)
+f(x)
+assert x[0] == 7.0
+assert find_source(make()).text.strip().startswith("def inner(a)")
+exec("def f(x):\\n    x[0] = 8.0\\n")
+assert not find_source(f).text
+"""
+
+
+@pytest.mark.parametrize("form", [["-c"], ["-Bc"], ["-X", "dev", "-c"], ["-Wignore", "-W", "ignore", "-Xutf8", "-Ic"]], ids=" ".join)
+def test_commands(form: list[str]) -> None:
+    if "-Ic" in form:  # isolated: it does not see PYTHONPATH
+        command = f"import sys; sys.path[:0] = {sys.path!r}\n" + COMMAND
+    else:
+        command = COMMAND
+    subprocess.run([sys.executable, *form, command, "-c", "rest"], check=True)
+
+
+def test_a_command_attached_to_its_flag() -> None:
+    subprocess.run([sys.executable, "-c" + COMMAND], check=True)
+
+
 @pytest.mark.skipif(sys.version_info >= (3, 13), reason="from 3.13 on, linecache has the text of exec and -c")
 def test_no_source_says_what_to_do() -> None:
     namespace: dict[str, types.FunctionType] = {}
     exec("def f(a):\n    return a\n", namespace)
     found = find_source(namespace["f"])
-    assert found.text == "" and ".py file or a notebook cell" in found.problem and "3.13" in found.problem
+    assert found.text == "" and ".py file or a notebook cell" in found.problem and "exec()" in found.problem
 
 
 def test_deleted_and_changed_files_are_told(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The demo's kernels. Pictures are (height, width, 3) arrays; f32 ones hold 0 to 1. Some kernels take them as (height, 3 * width), or flat."""
+"""The demo's kernels. Pictures are (height, width, 3) arrays, which some take as (height, 3 * width) or flat; f32 ones hold 0 to 1."""
 
 # mypy: disallow-untyped-defs=False, disallow-untyped-calls=False
 from __future__ import annotations

@@ -21,7 +21,9 @@ def find_picture() -> Path:
         path = Path(folder) / "mpl-data" / "sample_data" / "grace_hopper.jpg"
         if path.is_file():
             return path
-    raise SystemExit(f"The demo's picture comes with matplotlib, which is not installed here. Install it with\n  {_INSTALL}\nor give a picture: --image FILE")
+    raise SystemExit(
+        f"The demo's picture comes with matplotlib, which is missing here. Install it with\n  {_INSTALL}\nor give another: --image FILE"
+    )
 
 
 def read_picture(path: Path, size: int) -> NDArray[np.uint8]:
@@ -46,5 +48,7 @@ def _pillow() -> Any:
     try:
         from PIL import Image
     except ImportError:
-        raise SystemExit(f"The demo reads and writes pictures with Pillow, which is not installed here. Install it with\n  {_INSTALL}") from None
+        raise SystemExit(
+            f"The demo reads and writes pictures with Pillow, which is not installed here. Install it with\n  {_INSTALL}"
+        ) from None
     return Image

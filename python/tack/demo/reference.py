@@ -40,7 +40,8 @@ def sharpen(a: F32, blurred: F32, amount: float) -> F32:
 
 def tone(a: F32, exposure: float, gamma: float) -> F32:
     e, g = np.float32(exposure), np.float32(gamma)
-    return ((1 - np.exp(-e * a)) / (1 - np.exp(-e))) ** g
+    curved: F32 = ((1 - np.exp(-e * a)) / (1 - np.exp(-e))) ** g
+    return curved
 
 
 def escape_time(shape: tuple[int, int], cx: float, cy: float, span: float, limit: int) -> NDArray[np.int32]:

@@ -101,7 +101,14 @@ def run(output: Path, size: int, image: Path | None, repeats: int) -> int:
     rows: list[Row] = []
 
     def step(
-        kernel: Any, elements: int, work: float, unit: str, call: Callable[[], Any], out: tack.Array, numpy: Callable[[], Any], tolerance: float
+        kernel: Any,
+        elements: int,
+        work: float,
+        unit: str,
+        call: Callable[[], Any],
+        out: tack.Array,
+        numpy: Callable[[], Any],
+        tolerance: float,
     ) -> Any:
         row = Row(kernel, elements, work, unit)
         with console.status(f"{row.name} ..."):
@@ -117,7 +124,16 @@ def run(output: Path, size: int, image: Path | None, repeats: int) -> int:
     step(k.brightness, pixels, 4 * pixels, "GB/s", lambda: k.brightness(gray, picture), gray, lambda: reference.brightness(before), 0.0)
     gray_host = gray.numpy()
     step(k.histogram, pixels, pixels, "Gop/s", count, counts, lambda: reference.histogram(gray_host), 0.0)
-    step(k.tone, values, 8 * values, "GB/s", lambda: k.tone(flat(toned), flat(a), EXPOSURE, GAMMA), toned, lambda: reference.tone(host, EXPOSURE, GAMMA), 1e-5)
+    step(
+        k.tone,
+        values,
+        8 * values,
+        "GB/s",
+        lambda: k.tone(flat(toned), flat(a), EXPOSURE, GAMMA),
+        toned,
+        lambda: reference.tone(host, EXPOSURE, GAMMA),
+        1e-5,
+    )
     toned_host = toned.numpy()
     half = step(
         k.blur_rows, values, 2 * taps * values, "Gop/s", lambda: k.blur_rows(lines(rows_blurred), lines(toned)), rows_blurred,

@@ -1,4 +1,4 @@
-"""What tack's functions compute when ordinary Python calls them: on Python numbers and NumPy scalars, with the meaning they have in kernels."""
+"""What tack's functions compute when ordinary Python calls them, on Python numbers and NumPy scalars: as in kernels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ __all__ = ["call"]
 def call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Runs tack.``name`` on the host. Raises RuntimeError for what only kernels have, TypeError for arguments that are not numbers."""
     if name in WORKGROUP or name in ATOMICS or name in ("local_array", "local_array_like"):
-        raise RuntimeError(f"tack.{name}() can only be called in a kernel (a function under @tack.kernel or @tack.func that a kernel calls)")
+        raise RuntimeError(
+            f"tack.{name}() can only be called in a kernel (a function under @tack.kernel or @tack.func that a kernel calls)"
+        )
     if kwargs:
         raise TypeError(f"tack.{name}({INTRINSICS[name].signature}) takes no keyword arguments, got {', '.join(kwargs)}")
     function, count = _FUNCTIONS[name]
@@ -187,7 +189,9 @@ def _bitcast(x: Any, dtype: Any) -> Any:
     target = as_dtype(dtype)
     source = dtype_of(x)
     if source is None:
-        raise TypeError(f"tack.bitcast() on the host takes a NumPy scalar (tack.f32(x)), not {type(x).__name__}: a Python number has no size")
+        raise TypeError(
+            f"tack.bitcast() on the host takes a NumPy scalar (tack.f32(x)), not {type(x).__name__}: a Python number has no size"
+        )
     if source.bits != target.bits:
         raise TypeError(f"tack.bitcast() needs types of one size: {source} has {source.bits} bits, {target} has {target.bits}")
     return x.view(NUMPY_TYPES[target])
