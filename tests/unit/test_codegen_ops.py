@@ -153,7 +153,8 @@ def test_floats(t: DType, own_fmod: bool) -> None:
         "copysign": np.copysign,
     }  # fmt: skip
     unary: dict[str, Any] = {
-        "neg": np.negative, "abs": np.abs, "fabs": np.abs, "sqrt": np.sqrt, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": np.rint,
+        "neg": np.negative, "abs": np.abs, "fabs": np.abs, "sqrt": np.sqrt, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc,
+        "round": np.rint,
     }  # fmt: skip
     tests: dict[str, Any] = {"isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite}
     math_ops = {"copysign", "sqrt", "floor", "ceil", "trunc", "round", "fabs"}

@@ -28,6 +28,7 @@ __all__ = ["Module", "print_module"]
 
 _ONE_COPY = 1200  # instructions of a body beyond which there is no unmasked copy
 _STREAM_SIZE = 150  # instructions of a body that may have a copy with non-temporal stores
+_STREAM_LOADS = 4  # loads of such a body: a stencil's many loads hide what its stores cost, and gained nothing
 _STREAM_BYTES = 32 << 20  # stored by a launch, from which on the caches would not keep them
 
 
@@ -305,15 +306,15 @@ class _Entry:
         ):
             return None
         stores = []
-        loaded: set[object] = set()
+        loaded: list[object] = []
         for node in self.entry.body.body:
             if not isinstance(node, Instr) or node.op == "atomic":
                 return None
             if node.op in ("store", "store_flat"):
                 stores.append(node)
             elif node.op in ("load", "load_flat"):
-                loaded.add(node.attr)
-        if len(stores) != 1:
+                loaded.append(node.attr)
+        if len(stores) != 1 or len(loaded) > _STREAM_LOADS:
             return None
         store = stores[0]
         array, _ = indices_of(store)
