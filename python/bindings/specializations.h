@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
