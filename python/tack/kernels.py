@@ -26,6 +26,7 @@ __all__ = ["KernelFunction", "Specialization", "compile_for_cpu", "kernel", "ker
 
 _VARARGS, _VARKEYWORDS, _GENERATOR, _COROUTINE = 0x04, 0x08, 0x20, 0x80 | 0x100 | 0x200  # inspect.CO_*
 _OPTIONS = "block=, fast_math=, exact=, simd="
+_MOST_KERNELS = 256  # of one function: a captured number that changes all the time must not fill the memory with code
 
 
 class Specialization:
@@ -105,6 +106,8 @@ class KernelFunction:
 
                         known = special.device.build(compile_source(self, special), special.key)
                     self.kernels[special.device, special.key] = known
+                    if len(self.kernels) > _MOST_KERNELS:  # the oldest goes: it is on disk, or compiled again
+                        self.kernels.pop(next(iter(self.kernels)))
         return known
 
     def _key(self, arguments: tuple[Argument, ...], device: Device, captures: Captures) -> bytes:

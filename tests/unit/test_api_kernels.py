@@ -240,6 +240,22 @@ def test_memory_of_dropped_kernels_is_given_back() -> None:
     assert watched() is None
 
 
+def test_a_captured_value_that_keeps_changing_does_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tack.kernels._MOST_KERNELS", 3)
+    rate = 0
+
+    @tack.kernel
+    def k(x):
+        for i in range(x.shape[0]):
+            x[i] = rate
+
+    x = tack.zeros(1)
+    for rate in (1, 2, 3, 4, 5, 1):
+        k(x)
+        assert x[0] == rate
+    assert len(kernel_function(k).kernels) == 3
+
+
 def test_the_command_line(tmp_path: Path) -> None:
     def run(*arguments: str) -> str:
         return subprocess.run([sys.executable, "-m", "tack", *arguments], capture_output=True, text=True, check=True, cwd=tmp_path).stdout
