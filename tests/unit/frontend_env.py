@@ -92,7 +92,9 @@ class DictEnvironment:
             return Constant(value) if isinstance(value, float) else Intrinsic(name, "math")
         if module is NUMPY:
             if name in ("float32", "float64", "int32", "int64", "uint8"):
-                return DTypeMeaning(types.by_name({"float": "f", "int": "i", "uint": "u"}[name.rstrip("0123456789")] + name.lstrip("uintfloa")))
+                return DTypeMeaning(
+                    types.by_name({"float": "f", "int": "i", "uint": "u"}[name.rstrip("0123456789")] + name.lstrip("uintfloa"))
+                )
             if name in FUNCTIONS or name in NUMPY_NAMES or name in ("maximum", "minimum"):
                 return Intrinsic(name, "numpy")
             if name == "pi":

@@ -15,11 +15,14 @@ from tack.frontend.meaning import ArgType, ArrayArg, ScalarArg
 from tack.frontend.parse import captured_names, parse
 from tack.ir.fma import form_fma
 from tack.ir.interpret import run
-from tack.ir.nodes import Kernel, Parallel, Segment, Sequence
+from tack.ir.nodes import Kernel, Parallel, Segment
 from tack.ir.verify import verify
 
 RNG = np.random.default_rng(5)
-DTYPES = {np.dtype(t): types.by_name(n) for t, n in ((np.float32, "f32"), (np.float64, "f64"), (np.int32, "i32"), (np.int64, "i64"), (np.uint8, "u8"))}
+DTYPES = {
+    np.dtype(t): types.by_name(n)
+    for t, n in ((np.float32, "f32"), (np.float64, "f64"), (np.int32, "i32"), (np.int64, "i64"), (np.uint8, "u8"))
+}
 
 
 def arg_type(value: Any) -> ArgType:
@@ -64,7 +67,13 @@ def test_triad_is_one_loop_without_segments() -> None:
     k = kernel("def k(a, b, c, s):\n    for i in range(len(a)):\n        a[i] = b[i] + s * c[i]\n", *[ArrayArg(types.f32, 1)] * 3, FLOAT)
     assert shape_of(k) == "P"
     assert k.written == {0}
-    assert [(i.op) for i in k.items[0].body.body if i.op in ("cast", "load", "mul", "add", "store")] == ["load", "load", "mul", "add", "store"]
+    assert [(i.op) for i in k.items[0].body.body if i.op in ("cast", "load", "mul", "add", "store")] == [
+        "load",
+        "load",
+        "mul",
+        "add",
+        "store",
+    ]
 
 
 MANDELBROT = """
@@ -170,7 +179,8 @@ STENCIL = """
 def k(a, b):
     nz, ny, nx = a.shape
     for z, y, x in tack.ndrange((1, nz - 1), (1, ny - 1), (1, nx - 1)):
-        b[z, y, x] = (a[z - 1, y, x] + a[z + 1, y, x] + a[z, y - 1, x] + a[z, y + 1, x] + a[z, y, x - 1] + a[z, y, x + 1] - 6.0 * a[z, y, x])
+        s = a[z - 1, y, x] + a[z + 1, y, x] + a[z, y - 1, x] + a[z, y + 1, x] + a[z, y, x - 1] + a[z, y, x + 1]
+        b[z, y, x] = s - 6.0 * a[z, y, x]
 """
 
 
@@ -225,7 +235,13 @@ def test_csr_matrix_vector_product(dtype: type) -> None:
 def test_gather_and_scatter() -> None:
     x, index = RNG.random(9).astype(np.float32), RNG.permutation(9).astype(np.int32)
     out, back = np.zeros(9, np.float32), np.zeros(9, np.float32)
-    text = "def k(x, index, out, back):\n    for i in range(len(x)):\n        out[i] = x[index[i]]\n    for i in range(len(x)):\n        back[index[i]] = out[i]\n"
+    text = (
+        "def k(x, index, out, back):\n"
+        "    for i in range(len(x)):\n"
+        "        out[i] = x[index[i]]\n"
+        "    for i in range(len(x)):\n"
+        "        back[index[i]] = out[i]\n"
+    )
     execute(text, x, index, out, back)
     np.testing.assert_array_equal(out, x[index])
     np.testing.assert_array_equal(back, x)

@@ -104,7 +104,9 @@ class Builder:
 
     # -- errors
 
-    def fail(self, message: str, loc: Loc | None, hint: str = "", kind: type[CompileError] = CompileTypeError, frame: Frame | None = None) -> NoReturn:
+    def fail(
+        self, message: str, loc: Loc | None, hint: str = "", kind: type[CompileError] = CompileTypeError, frame: Frame | None = None
+    ) -> NoReturn:
         frame = frame or self.frame
         trail = []
         step: Frame | None = frame
@@ -260,5 +262,3 @@ def weak_constant(value: int | float | bool) -> Num:
     if isinstance(value, bool):
         return Num(BOOL, const=value)
     return Num(W_FLOAT if isinstance(value, float) else W_INT, const=value)
-
-

@@ -71,7 +71,11 @@ class Calls(Expressions):
             if callee.kind == "function":
                 self.fail(f"{callee.description} is a plain Python function.", loc, "Add @tack.func above its definition.")
             if callee.kind == "kernel":
-                self.fail(f"{callee.description} is a kernel, and a kernel cannot call another.", loc, "Make the common part a @tack.func, and call that from both.")
+                self.fail(
+                    f"{callee.description} is a kernel, and a kernel cannot call another.",
+                    loc,
+                    "Make the common part a @tack.func, and call that from both.",
+                )
             self.unusable_capture(callee, loc)
         if isinstance(callee, ModuleMeaning):
             self.fail(f"the module '{callee.name}' cannot be called.", loc)
@@ -91,7 +95,7 @@ class Calls(Expressions):
 
     # -- one entry for all functions that the compiler knows
 
-    def intrinsic(self, name: str, origin: str, args: list[Thing], loc: Loc) -> Thing:
+    def intrinsic(self, name: str, origin: str, args: list[Thing], loc: Loc) -> Thing:  # noqa: RET503 - fail() does not return
         if name in WORKGROUP:
             self.fail(f"tack.{name} is not implemented yet.", loc, "", CompileNotImplementedError)
         atomic = ATOMICS.get(name)
@@ -114,7 +118,9 @@ class Calls(Expressions):
             bad = next(a for a in args if not isinstance(a, Num))
             if isinstance(bad, Opaque):
                 self.unusable_capture(bad, loc)
-            self.fail(f"'{name}' takes numbers, not {describe(bad)}.", loc, "Call it for each element, a[i]." if isinstance(bad, ArrayRef) else "")
+            self.fail(
+                f"'{name}' takes numbers, not {describe(bad)}.", loc, "Call it for each element, a[i]." if isinstance(bad, ArrayRef) else ""
+            )
         return numbers
 
     def counted(self, name: str, args: list[Any], low: int, high: int, loc: Loc) -> None:
@@ -262,7 +268,13 @@ class Calls(Expressions):
         if not isinstance(thing, Num) or thing.type.is_float:
             if isinstance(thing, Opaque):
                 self.unusable_capture(thing, loc)
-            hint = "Convert it with int(...), or write //." if isinstance(thing, Num) else "Write range(len(a)) for its first dimension." if isinstance(thing, ArrayRef) else ""
+            hint = (
+                "Convert it with int(...), or write //."
+                if isinstance(thing, Num)
+                else "Write range(len(a)) for its first dimension."
+                if isinstance(thing, ArrayRef)
+                else ""
+            )
             self.fail(f"{shown} takes integers, not {describe(thing)}.", loc, hint)
         return thing
 
@@ -284,7 +296,12 @@ class Calls(Expressions):
         return RangeValue("ndrange", tuple(bounds))
 
     def call_print(self, name: str, origin: str, args: list[Thing], loc: Loc) -> NoReturn:
-        self.fail("print in a kernel is not implemented yet.", loc, "Store the values into an array, and print that after the call.", CompileNotImplementedError)
+        self.fail(
+            "print in a kernel is not implemented yet.",
+            loc,
+            "Store the values into an array, and print that after the call.",
+            CompileNotImplementedError,
+        )
 
     # -- math and bits
 
@@ -322,7 +339,12 @@ class Calls(Expressions):
     def call_rounding(self, name: str, origin: str, args: list[Thing], loc: Loc) -> Num:
         """floor, ceil, trunc and round: i64 as math's and Python's, the float type as tack's and NumPy's."""
         if name == "round" and len(args) == 2:
-            self.fail("round with a number of digits is not part of the kernel language.", loc, "Write round(x * 100) / 100.", CompileNotImplementedError)
+            self.fail(
+                "round with a number of digits is not part of the kernel language.",
+                loc,
+                "Write round(x * 100) / 100.",
+                CompileNotImplementedError,
+            )
         self.counted(name, args, 1, 1, loc)
         (x,) = self.numbers(name, args, loc)
         to_int = origin in ("math", "builtins")
@@ -352,7 +374,9 @@ class Calls(Expressions):
         self.counted(name, args, count, count, loc)
         for a in args:
             if a.type.is_float:
-                self.fail(f"tack.{name} works on integers, not on {describe(a)}.", loc, "tack.bitcast(x, tack.u32) gives the bits of a float.")
+                self.fail(
+                    f"tack.{name} works on integers, not on {describe(a)}.", loc, "tack.bitcast(x, tack.u32) gives the bits of a float."
+                )
         if name in ("rotl", "rotr"):
             t = self.left_type(args[0], args[1])
             dtype = self.dtype_of(t)
@@ -374,7 +398,9 @@ class Calls(Expressions):
         if not isinstance(ref, ArrayRef):
             self.fail(f"tack.{name} takes an array first, not {describe(ref)}.", loc, f"Write tack.{name}(a, i, ...).")
         if not isinstance(ref.array, ArrayParam):
-            self.fail(f"tack.{name} of the local array '{ref.name}', which no other iteration sees.", loc, "Write a plain update: a[i] += v.")
+            self.fail(
+                f"tack.{name} of the local array '{ref.name}', which no other iteration sees.", loc, "Write a plain update: a[i] += v."
+            )
         dtype = ref.dtype
         if kind in ("and", "or", "xor") and dtype.is_float:
             self.fail(f"tack.{name} works on integers, and '{ref.name}' is a {dtype} array.", loc)
@@ -403,7 +429,11 @@ class Calls(Expressions):
         lengths: list[int] = []
         for item in (shape,) if items is None else items:
             if not (isinstance(item, Num) and isinstance(item.const, int)):
-                self.fail(f"the shape of tack.{name} must be known at compile time.", loc, "Write a number, or capture one from outside the kernel.")
+                self.fail(
+                    f"the shape of tack.{name} must be known at compile time.",
+                    loc,
+                    "Write a number, or capture one from outside the kernel.",
+                )
             if item.const < 0:
                 self.fail(f"the shape of tack.{name} has the negative length {item.const}.", loc)
             lengths.append(int(item.const))
@@ -411,7 +441,12 @@ class Calls(Expressions):
         for n in lengths:
             size *= n
         if size > _MAX_LOCAL_BYTES:
-            self.fail(f"a local array of {size} bytes; the limit is {_MAX_LOCAL_BYTES}.", loc, "Pass an array with a row for each iteration.", CompileTypeError)
+            self.fail(
+                f"a local array of {size} bytes; the limit is {_MAX_LOCAL_BYTES}.",
+                loc,
+                "Pass an array with a row for each iteration.",
+                CompileTypeError,
+            )
         if dtype is f64:
             self.uses.append("f64")
         array = LocalArray("local", dtype, tuple(lengths))
@@ -484,4 +519,3 @@ _INSTEAD: Final = {
     "where": "Write a if condition else b.",
     "clip": "Write min(max(x, low), high).",
 }
-

@@ -81,12 +81,15 @@ def check_uses(name: str, uses: Iterable[str], target: Target) -> None:
             supported = sorted(t.name for t in target.atomic_dtypes)
             if dtype not in supported:
                 names = ", ".join(f"tack.{t}" for t in supported) or "none"
-                raise _lacking(name, use, f"tack.atomic_{kind} of tack.{dtype} arrays is not supported on {target.title}.", f"Atomic array types there: {names}.")
+                raise _lacking(
+                    name,
+                    use,
+                    f"tack.atomic_{kind} of tack.{dtype} arrays is not supported on {target.title}.",
+                    f"Atomic array types there: {names}.",
+                )
 
 
 def _lacking(name: str, capability: str, message: str, hint: str) -> CapabilityError:
     failure = error(CapabilityError, message, kernel=name, hint=hint)
     failure.capability = capability
     return failure
-
-

@@ -115,7 +115,9 @@ class Expressions(Operators):
             if meaning.kind == "none":
                 return NONE
             if meaning.kind == "array":
-                self.fail(f"the array '{name}' cannot be captured.", loc, f"Pass it as an argument: add the parameter '{name}' to the kernel.")
+                self.fail(
+                    f"the array '{name}' cannot be captured.", loc, f"Pass it as an argument: add the parameter '{name}' to the kernel."
+                )
         return meaning
 
     def strong_constant(self, value: int | float | bool, dtype: DType) -> int | float | bool:
@@ -139,13 +141,18 @@ class Expressions(Operators):
         assert thing is not None
         return thing
 
-    def attribute(self, thing: Thing, name: str, loc: Loc) -> Thing:
+    def attribute(self, thing: Thing, name: str, loc: Loc) -> Thing:  # noqa: RET503 - fail() does not return
         if isinstance(thing, ArrayRef):
             return self.array_attribute(thing, name, loc)
         if isinstance(thing, ModuleMeaning):
             meaning = self.frame.environment.attribute(thing, name)
             if meaning is None:
-                self.fail(f"'{thing.name}' has no attribute '{name}' that a kernel can use.", loc, self.near_attribute(thing, name), CompileNameError)
+                self.fail(
+                    f"'{thing.name}' has no attribute '{name}' that a kernel can use.",
+                    loc,
+                    self.near_attribute(thing, name),
+                    CompileNameError,
+                )
             return self.from_meaning(meaning, f"{thing.name}.{name}", loc)
         if isinstance(thing, DTypeMeaning):
             dtype = thing.dtype
@@ -164,7 +171,7 @@ class Expressions(Operators):
     def near_attribute(self, module: ModuleMeaning, name: str) -> str:
         return did_you_mean(name, FUNCTIONS) if module.name in ("tack", "math", "numpy") else ""
 
-    def array_attribute(self, ref: ArrayRef, name: str, loc: Loc) -> Thing:
+    def array_attribute(self, ref: ArrayRef, name: str, loc: Loc) -> Thing:  # noqa: RET503 - fail() does not return
         if name == "shape":
             return Shape(ref)
         if name == "ndim":
@@ -236,7 +243,7 @@ class Expressions(Operators):
         assert base is not None
         regs[op.dst] = self.index(base, [self.thing(r) for r in op.args[1:]], op.loc)
 
-    def index(self, base: Thing, things: list[Thing], loc: Loc) -> Thing:
+    def index(self, base: Thing, things: list[Thing], loc: Loc) -> Thing:  # noqa: RET503 - fail() does not return
         if isinstance(base, Flat):
             ref = base.ref
             if isinstance(ref.array, LocalArray):
@@ -245,7 +252,11 @@ class Expressions(Operators):
         if isinstance(base, Shape) and len(things) == 1:
             dim = things[0]
             if not (isinstance(dim, Num) and isinstance(dim.const, int)):
-                self.fail(f"the dimension in {base.ref.name}.shape[...] must be known at compile time.", loc, f"Unpack it: {self.unpacking(base.ref)}.")
+                self.fail(
+                    f"the dimension in {base.ref.name}.shape[...] must be known at compile time.",
+                    loc,
+                    f"Unpack it: {self.unpacking(base.ref)}.",
+                )
             d = int(dim.const)
             if not -base.ref.rank <= d < base.ref.rank:
                 self.fail(f"'{base.ref.name}.shape' has {base.ref.rank} items; [{d}] is outside.", loc)
@@ -254,7 +265,11 @@ class Expressions(Operators):
             return self.index_tuple(base, things[0], loc)
         if isinstance(base, Opaque):
             self.unusable_capture(base, loc)
-        hint = "Write a[i, j] with all indices in one pair of brackets." if isinstance(base, Num) and base.instr is not None and base.instr.op == "load" else ""
+        hint = (
+            "Write a[i, j] with all indices in one pair of brackets."
+            if isinstance(base, Num) and base.instr is not None and base.instr.op == "load"
+            else ""
+        )
         self.fail(f"{describe(base)} cannot be indexed.", loc, hint)
 
     @staticmethod
@@ -318,7 +333,11 @@ class Expressions(Operators):
             )
         thing = things[0]
         if not isinstance(thing, Num) or thing.type.is_float or thing.type is BOOL:
-            self.fail(f"the index of '{ref.name}.flat' must be an integer, not {describe(thing)}.", loc, "Convert it with int(...)." if isinstance(thing, Num) else "")
+            self.fail(
+                f"the index of '{ref.name}.flat' must be an integer, not {describe(thing)}.",
+                loc,
+                "Convert it with int(...)." if isinstance(thing, Num) else "",
+            )
         if thing.const is not None and thing.const < 0:
             size = self.coerce(self.size_of(ref, loc), i64, loc)
             return self.emit("add", i64, (size, self.coerce(thing, i64, loc)), None, loc)
@@ -348,7 +367,10 @@ class Expressions(Operators):
             self.fail("a tuple is indexed at run time only if all its items are numbers.", loc, "Use an index known at compile time.")
         if len(items) > _MAX_SELECTS:
             self.fail(
-                f"a tuple of {len(items)} items is indexed at run time; the limit is {_MAX_SELECTS}.", loc, "Pass it as an array.", CompileNotImplementedError
+                f"a tuple of {len(items)} items is indexed at run time; the limit is {_MAX_SELECTS}.",
+                loc,
+                "Pass it as an array.",
+                CompileNotImplementedError,
             )
         t: Type = numbers[0].type
         for number in numbers[1:]:
@@ -408,7 +430,10 @@ class Expressions(Operators):
         if isinstance(array, ArrayParam):
             if array.read_only:
                 self.fail(
-                    f"the array '{ref.name}' is read-only, and the kernel writes to it.", loc, "Pass a writable array, e.g. a copy.", CompileValueError
+                    f"the array '{ref.name}' is read-only, and the kernel writes to it.",
+                    loc,
+                    "Pass a writable array, e.g. a copy.",
+                    CompileValueError,
                 )
             self.written.append(array.index)
 
@@ -449,6 +474,16 @@ class Expressions(Operators):
         env[name] = Binding(thing, op.loc)
 
     def bindable(self, thing: Thing, loc: Loc) -> Thing:
+        if isinstance(thing, ModuleMeaning):  # what is asked of it there is not seen among the captured names
+            self.fail(
+                f"the module '{thing.name}' cannot be kept in a name or passed to a function.",
+                loc,
+                f"Write {thing.name}.x where x is needed.",
+            )
         if isinstance(thing, (RangeValue, Text)):
-            self.fail(f"{describe(thing)} cannot be kept in a name.", loc, "Write it in the for statement." if isinstance(thing, RangeValue) else "")
+            self.fail(
+                f"{describe(thing)} cannot be kept in a name.",
+                loc,
+                "Write it in the for statement." if isinstance(thing, RangeValue) else "",
+            )
         return thing

@@ -163,7 +163,15 @@ class Flattener:
         if value is Ellipsis:
             self.refuse(node, "... is not part of the kernel language.", "Write one index per dimension.")
         if isinstance(value, complex):
-            self.refuse(node, "complex numbers are not part of the kernel language.", "Compute with the real and imaginary parts, two floats.")
+            self.refuse(
+                node, "complex numbers are not part of the kernel language.", "Compute with the real and imaginary parts, two floats."
+            )
+        if isinstance(value, str) and not hasattr(node, "printed"):
+            self.refuse(
+                node,
+                "a string is not part of the kernel language.",
+                "Strings stand in print and assert only; use numbers to tell cases apart.",
+            )
         if isinstance(value, bytes):
             self.refuse(node, "bytes are not part of the kernel language.", "Pass a tack.u8 array.")
         self.values.append(self.op("const", (), value, self.loc(node)))
@@ -245,6 +253,9 @@ class Flattener:
         for keyword in node.keywords:
             if keyword.arg is None:
                 self.refuse(keyword, "** in a call is not part of the kernel language.", "Write the keyword arguments one by one.")
+        if isinstance(node.func, ast.Name) and node.func.id == "print":
+            for arg in (*node.args, *(keyword.value for keyword in node.keywords)):
+                arg.printed = True  # type: ignore[attr-defined]
         self.work.append((Flattener.call_of, node))
         self.work.extend(keyword.value for keyword in reversed(node.keywords))
         self.work.extend(reversed(node.args))

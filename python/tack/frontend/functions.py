@@ -127,5 +127,3 @@ class Functions(Statements):
         self.frame = caller
         assert thing is not None
         return thing
-
-

@@ -36,7 +36,20 @@ from typing import Any, TypeAlias
 from ..ir.nodes import Loc
 from .meaning import FunctionSource
 
-__all__ = ["RESULT", "BreakNode", "ContinueNode", "ForNode", "Function", "IfNode", "Item", "Op", "Parameter", "Path", "ReturnNode", "WhileNode"]
+__all__ = [
+    "RESULT",
+    "BreakNode",
+    "ContinueNode",
+    "ForNode",
+    "Function",
+    "IfNode",
+    "Item",
+    "Op",
+    "Parameter",
+    "Path",
+    "ReturnNode",
+    "WhileNode",
+]
 
 RESULT = "<return>"
 
@@ -59,7 +72,10 @@ class Op:
 
 @dataclass(eq=False, slots=True)
 class IfNode:
-    """``kind``: "if", "ifexp", "and", "or" or "compare". ``bound``: names that an arm binds; ``live_out``: names read after it (bit masks)."""
+    """``kind``: "if", "ifexp", "and", "or" or "compare".
+
+    Bit masks: ``bound``: names that an arm binds; ``live_out``: names that are read after it.
+    """
 
     cond: int
     then: list[Item]
@@ -144,7 +160,10 @@ class Parameter:
 
 @dataclass(eq=False, slots=True)
 class Function:
-    """A parsed function. ``names``: its local names, the n-th having bit 1 << n of the masks; ``captured``: what its text takes from outside."""
+    """A parsed function.
+
+    ``names``: its local names, the n-th having bit 1 << n of the masks; ``captured``: what its text takes from outside.
+    """
 
     source: FunctionSource
     name: str

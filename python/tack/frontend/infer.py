@@ -58,7 +58,9 @@ def infer(fn: Function, args: Sequence[ArgType], env: Environment, target: Targe
     return kernel
 
 
-def infer_function(fn: Function, args: Sequence[DType], env: Environment, target: Target, options: Mapping[str, object] | None = None) -> IrFunction:
+def infer_function(
+    fn: Function, args: Sequence[DType], env: Environment, target: Target, options: Mapping[str, object] | None = None
+) -> IrFunction:
     """The device function ``fn`` for scalar arguments of these dtypes: tack's own math is compiled by this.
 
     Its weak floats are f64 where an argument is f64, else f32. Several results come from a returned tuple. ``options`` change nothing here.
@@ -134,5 +136,3 @@ def _narrow(top: TopLevel, kernel: Kernel) -> None:
     for instr in top.arg_instrs:
         if isinstance(instr.attr, ScalarParam):
             instr.attr = kernel.params[instr.attr.index]  # type: ignore[assignment]
-
-

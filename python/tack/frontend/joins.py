@@ -144,7 +144,12 @@ class Joins(Calls):
             hint = "Give every path a number."
         else:
             hint = "Use two names, or decide at compile time (x is None, a captured constant)."
-        return Unusable("conflict", second, f"is {describe(one)} from line {first.line} and {describe(other)} from line {second.line}, which do not join.", hint)
+        return Unusable(
+            "conflict",
+            second,
+            f"is {describe(one)} from line {first.line} and {describe(other)} from line {second.line}, which do not join.",
+            hint,
+        )
 
     def type_only(self, thing: Thing) -> Thing:
         """The thing without its value."""
@@ -197,7 +202,10 @@ class Joins(Calls):
         if not isinstance(first, Num) or first.const is None:
             return False
         return all(
-            isinstance(b.thing, Num) and b.thing.type is first.type and b.thing.const is not None and repr(b.thing.const) == repr(first.const)
+            isinstance(b.thing, Num)
+            and b.thing.type is first.type
+            and b.thing.const is not None
+            and repr(b.thing.const) == repr(first.const)
             for b in bindings
         )
 
@@ -221,7 +229,9 @@ class Joins(Calls):
             joined = self.join_things(joined, b.thing, where, b.loc)
         return Binding(joined, known[-1].loc), isinstance(joined, (Num, Tuple))
 
-    def merge(self, exits: list[Exit], names: list[str], entry: dict[str, Binding], loc: Loc) -> tuple[dict[str, Binding] | None, list[tuple[str, Binding, Slots]]]:
+    def merge(
+        self, exits: list[Exit], names: list[str], entry: dict[str, Binding], loc: Loc
+    ) -> tuple[dict[str, Binding] | None, list[tuple[str, Binding, Slots]]]:
         """Joins the bindings at ``exits`` and writes the sets and the jumps there.
 
         Answers the bindings after them, and the names whose variables must still be read there (``read_all``).
@@ -251,5 +261,3 @@ class Joins(Calls):
     def read_all(self, env: dict[str, Binding], pending: list[tuple[str, Binding, Slots]]) -> None:
         for name, binding, slots in pending:
             env[name] = Binding(self.read(slots, binding.thing), binding.loc)
-
-

@@ -60,7 +60,10 @@ class DTypeMeaning:
 
 @dataclass(frozen=True, slots=True)
 class Intrinsic:
-    """A function that the compiler knows: "sqrt", "atomic_add", "ndrange", "barrier", ... ``origin``: "tack", "math", "numpy", "builtins"."""
+    """A function that the compiler knows: "sqrt", "atomic_add", "ndrange", "barrier", ...
+
+    ``origin``: "tack", "math", "numpy", "builtins".
+    """
 
     name: str
     origin: str
@@ -68,7 +71,10 @@ class Intrinsic:
 
 @dataclass(frozen=True, slots=True)
 class FuncMeaning:
-    """A @tack.func: its source and the environment of its own captured names. ``identity`` tells equal ones apart (for recursion, caching)."""
+    """A @tack.func: its source and the environment of its own captured names.
+
+    ``identity`` tells equal ones apart (for recursion, caching).
+    """
 
     source: FunctionSource
     environment: Environment
@@ -85,7 +91,10 @@ class ModuleMeaning:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """Anything that has no meaning in kernels. ``kind``: "array", "function" (a plain Python function), "kernel", "none", "str", "other"."""
+    """Anything that has no meaning in kernels.
+
+    ``kind``: "array", "function" (a plain Python function), "kernel", "none", "str", "other".
+    """
 
     kind: str
     description: str  # "numpy.ndarray", "a list", ...
@@ -126,4 +135,3 @@ class NoneArg:
 
 
 ArgType: TypeAlias = ArrayArg | ScalarArg | NoneArg
-

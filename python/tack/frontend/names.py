@@ -10,7 +10,9 @@ from ..ir.verify import BIT_FUNCTIONS, MATH_FUNCTIONS
 
 __all__ = ["ATOMICS", "FUNCTIONS", "NUMPY_NAMES", "PYTHON_MATH", "WORKGROUP"]
 
-WORKGROUP: Final = frozenset(("shared", "shared_like", "barrier", "thread_id", "block_id", "block_dim", "block_sum", "block_min", "block_max"))
+WORKGROUP: Final = frozenset(
+    ("shared", "shared_like", "barrier", "thread_id", "block_id", "block_dim", "block_sum", "block_min", "block_max")
+)
 
 # tack's name -> the kind in the IR
 ATOMICS: Final = {

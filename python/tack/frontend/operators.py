@@ -98,7 +98,9 @@ class Operators(Builder):
             self.no_operator(op, a, b, loc)
         if ta.is_float or tb.is_float:
             self.fail(
-                f"{SYMBOL[op]} works on integers, not on {describe(a if ta.is_float else b)}.", loc, "Convert with int(...) or tack.i32(...) first."
+                f"{SYMBOL[op]} works on integers, not on {describe(a if ta.is_float else b)}.",
+                loc,
+                "Convert with int(...) or tack.i32(...) first.",
             )
         if op == "shl" or op == "shr":
             return self.shift(op, a, b, loc)
@@ -147,14 +149,18 @@ class Operators(Builder):
         self.fail(
             f"{SYMBOL[op]} does not work on {describe(a)} and {describe(b)}.",
             loc,
-            "Operators work on numbers: index arrays and tuples first, e.g. a[i]." if not isinstance(a, NoneValue) and not isinstance(b, NoneValue) else "",
+            "Operators work on numbers: index arrays and tuples first, e.g. a[i]."
+            if not isinstance(a, NoneValue) and not isinstance(b, NoneValue)
+            else "",
         )
 
     def unusable_capture(self, thing: Opaque, loc: Loc) -> NoReturn:
         if thing.kind == "array":
             self.fail(f"arrays cannot be captured ({thing.description}).", loc, "Pass the array as an argument of the kernel.")
         self.fail(
-            f"{thing.description} has no meaning in a kernel.", loc, "Kernels can capture numbers, bools, tuples of numbers, dtypes, @tack.func functions and modules."
+            f"{thing.description} has no meaning in a kernel.",
+            loc,
+            "Kernels can capture numbers, bools, tuples of numbers, dtypes, @tack.func functions and modules.",
         )
 
     # -- constants
@@ -283,7 +289,9 @@ class Operators(Builder):
         if isinstance(a, DTypeMeaning) and isinstance(b, DTypeMeaning) and op in ("eq", "ne"):
             return Num(BOOL, const=(a.dtype == b.dtype) == (op == "eq"))
         if op in ("in", "notin"):
-            self.fail("'in' is not part of the kernel language.", loc, "Write the comparisons: x == a or x == b.", CompileNotImplementedError)
+            self.fail(
+                "'in' is not part of the kernel language.", loc, "Write the comparisons: x == a or x == b.", CompileNotImplementedError
+            )
         if not (isinstance(a, Num) and isinstance(b, Num)):
             self.no_operator(op, a, b, loc)
         if a.const is not None and b.const is not None and is_weak(a.type) and is_weak(b.type):
@@ -345,5 +353,3 @@ class Operators(Builder):
             self.unusable_capture(thing, loc)
         hint = "Write x is None or x is not None." if isinstance(thing, NoneValue) else "Write a condition on a number, e.g. len(a) > 0."
         self.fail(f"{describe(thing)} has no truth value in a kernel.", loc, hint, CompileTypeError)
-
-

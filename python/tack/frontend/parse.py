@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ..errors import CompileError, CompileNotImplementedError
+from ..errors import CompileError
 from .diagnostics import error
 from .flatten import BINARY, Flattener
 from .hir import (
@@ -74,7 +74,9 @@ def _definition(source: FunctionSource, kernel: str) -> tuple[Any, int]:
     except SyntaxError as failure:
         if is_lambda:
             return _cut_lambda(source, kernel)
-        raise error(CompileError, f"its source cannot be parsed ({failure.msg}).", kernel=kernel, hint="Has the file changed since it was imported?") from None
+        raise error(
+            CompileError, f"its source cannot be parsed ({failure.msg}).", kernel=kernel, hint="Has the file changed since it was imported?"
+        ) from None
     if is_lambda:
         found = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
         if len(found) == 1:
@@ -84,7 +86,12 @@ def _definition(source: FunctionSource, kernel: str) -> tuple[Any, int]:
     for node in body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == source.name:
             return node, offset
-    raise error(CompileError, f"its source text holds no 'def {source.name}'.", kernel=kernel, hint="Put the function in a .py file or a notebook cell.")
+    raise error(
+        CompileError,
+        f"its source text holds no 'def {source.name}'.",
+        kernel=kernel,
+        hint="Put the function in a .py file or a notebook cell.",
+    )
 
 
 def _lambda_error(kernel: str, count: int) -> CompileError:
@@ -107,8 +114,8 @@ def _cut_lambda(source: FunctionSource, kernel: str) -> tuple[Any, int]:
     for end in range(len(text), start, -1):
         if text[end - 1].isspace():
             continue
-        try:  # the white space and the parenthesis keep columns and allow line breaks
-            tree = compile(" " * max(0, column - 1) + "(" * min(1, column) + text[start:end] + "\n" + ")" * min(1, column), source.file, "eval", _ONLY_AST)
+        try:  # the parenthesis allows line breaks, and the white space keeps columns
+            tree = compile(f"({' ' * (column - 1)}{text[start:end]}\n)", source.file, "eval", _ONLY_AST, dont_inherit=True)
         except SyntaxError:
             continue
         body = tree.body  # type: ignore[attr-defined]

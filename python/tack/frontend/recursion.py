@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 __all__ = ["deep_recursion"]
@@ -31,7 +31,5 @@ def deep_recursion() -> Iterator[None]:
         with _lock:
             _users -= 1
             if _users == 0 and sys.getrecursionlimit() == max(_before, _LIMIT):
-                try:
+                with suppress(RecursionError):  # the caller itself is deeper than its limit allows
                     sys.setrecursionlimit(_before)
-                except RecursionError:  # the caller itself is deeper than its limit allows
-                    pass

@@ -14,7 +14,10 @@ REFUSED: Final[dict[type[ast.AST], tuple[str, str]]] = {
     ast.SetComp: ("a set comprehension", _COMPREHENSION),
     ast.DictComp: ("a dict comprehension", _COMPREHENSION),
     ast.GeneratorExp: ("a generator expression", "Write a for loop with a variable that it updates (s += x[i])."),
-    ast.List: ("a list", "Write a tuple (a, b, c) for a few values known by position, or tack.local_array(dtype, shape) for scratch memory."),
+    ast.List: (
+        "a list",
+        "Write a tuple (a, b, c) for a few values known by position, or tack.local_array(dtype, shape) for scratch memory.",
+    ),
     ast.Dict: ("a dict", "Pass an array and index it by number, or write if/elif."),
     ast.Set: ("a set", "Write the comparisons: x == a or x == b."),
     ast.Try: ("try", "Kernels raise no exceptions: test the values with if before they are used."),
@@ -33,7 +36,10 @@ REFUSED: Final[dict[type[ast.AST], tuple[str, str]]] = {
     ast.Import: ("import", "Import the module at the top of the file: kernels see it."),
     ast.ImportFrom: ("import", "Import the module at the top of the file: kernels see it."),
     ast.Global: ("global", "A kernel reads globals without it and cannot change them: return the value, or store it into an array."),
-    ast.Nonlocal: ("nonlocal", "A kernel reads outer names without it and cannot change them: return the value, or store it into an array."),
+    ast.Nonlocal: (
+        "nonlocal",
+        "A kernel reads outer names without it and cannot change them: return the value, or store it into an array.",
+    ),
     ast.Yield: ("yield", "Store the values into an array."),
     ast.YieldFrom: ("yield from", "Store the values into an array."),
     ast.Slice: ("a slice", "Index one element per dimension in a loop, or pass the slice (x[1:]) as an argument: it is a view."),

@@ -173,14 +173,20 @@ class Statements(Joins):
             return
         if isinstance(iterable, Opaque):
             self.unusable_capture(iterable, node.loc)
-        hint = f"Write for i in range(len({iterable.name})), and {iterable.name}[i] in the loop." if isinstance(iterable, ArrayRef) else "Write for i in range(n)."
+        hint = (
+            f"Write for i in range(len({iterable.name})), and {iterable.name}[i] in the loop."
+            if isinstance(iterable, ArrayRef)
+            else "Write for i in range(n)."
+        )
         self.fail(f"a for loop runs over range(...), tack.ndrange(...) or a tuple, not over {describe(iterable)}.", node.loc, hint)
 
     def loop_heads(self, node: ForNode | WhileNode) -> dict[str, Thing]:
         """The types at the loop's head that the last visit found, by name; the same loop met again starts from them."""
         return self.loop_types.setdefault((*self.frame.key, *self.frame.rounds, id(node)), {})
 
-    def carry_in(self, node: ForNode | WhileNode, entry: dict[str, Binding], heads: dict[str, Thing]) -> tuple[list[tuple[str, Binding, Slots]], list[str]]:
+    def carry_in(
+        self, node: ForNode | WhileNode, entry: dict[str, Binding], heads: dict[str, Thing]
+    ) -> tuple[list[tuple[str, Binding, Slots]], list[str]]:
         """Variables for what a round hands to the next, set in the current block; and the names that are unbound at first."""
         carried: list[tuple[str, Binding, Slots]] = []
         unbound: list[str] = []
@@ -213,7 +219,9 @@ class Statements(Joins):
                 stable = False
         return stable
 
-    def head_env(self, entry: dict[str, Binding], carried: list[tuple[str, Binding, Slots]], unbound: list[str], loc: Loc) -> dict[str, Binding]:
+    def head_env(
+        self, entry: dict[str, Binding], carried: list[tuple[str, Binding, Slots]], unbound: list[str], loc: Loc
+    ) -> dict[str, Binding]:
         env = dict(entry)
         self.read_all(env, carried)
         for name in unbound:
@@ -221,7 +229,9 @@ class Statements(Joins):
         return env
 
     def not_in_first_round(self, name: str, loc: Loc) -> Unusable:
-        return Unusable("unbound", loc, "it is assigned in the loop, but not before its first round reads it.", "Assign it before the loop.")
+        return Unusable(
+            "unbound", loc, "it is assigned in the loop, but not before its first round reads it.", "Assign it before the loop."
+        )
 
     def enter(self, loop: Loop, entry: dict[str, Binding]) -> None:
         self.frame.loops.append(loop)
@@ -276,7 +286,9 @@ class Statements(Joins):
         outer.append(result)
         self.after_loop(node, loop, entry, carried + late, unbound, after, reachable=bool(exits) or not surely)
 
-    def bound_by_every_round(self, unbound: list[str], exits: list[Exit], entry: dict[str, Binding], loc: Loc) -> list[tuple[str, Binding, Slots]]:
+    def bound_by_every_round(
+        self, unbound: list[str], exits: list[Exit], entry: dict[str, Binding], loc: Loc
+    ) -> list[tuple[str, Binding, Slots]]:
         """Names that every round of a loop that surely runs binds are bound after it."""
         late: list[tuple[str, Binding, Slots]] = []
         for name in unbound:
@@ -321,7 +333,9 @@ class Statements(Joins):
             self.read_all(env, pending)
         frame.env = env
 
-    def exit_env(self, entry: dict[str, Binding], carried: list[tuple[str, Binding, Slots]], unbound: list[str], node: ForNode | WhileNode) -> dict[str, Binding]:
+    def exit_env(
+        self, entry: dict[str, Binding], carried: list[tuple[str, Binding, Slots]], unbound: list[str], node: ForNode | WhileNode
+    ) -> dict[str, Binding]:
         env = dict(entry)
         live = node.live_out if not node.orelse else -1
         bits = self.frame.fn.bits
@@ -466,9 +480,19 @@ class Statements(Joins):
     def break_node(self, node: BreakNode) -> None:
         loop = self.loop_around("break", node.loc)
         if loop.kind == "parallel":
-            self.fail("break of a parallel loop is refused.", node.loc, "Its iterations are independent: write continue to end this one.", CompileNotImplementedError)
+            self.fail(
+                "break of a parallel loop is refused.",
+                node.loc,
+                "Its iterations are independent: write continue to end this one.",
+                CompileNotImplementedError,
+            )
         if loop.kind == "sequential":
-            self.fail("break of a tack.sequential loop is refused.", node.loc, "Its steps are known before it starts: give it fewer.", CompileNotImplementedError)
+            self.fail(
+                "break of a tack.sequential loop is refused.",
+                node.loc,
+                "Its steps are known before it starts: give it fewer.",
+                CompileNotImplementedError,
+            )
         self.dead_end(Leave(loop.scope, node.loc) if loop.scope is not None else Break(node.loc), loop.breaks)
 
     def continue_node(self, node: ContinueNode) -> None:
@@ -477,7 +501,12 @@ class Statements(Joins):
             self.end_iteration(node.loc)
             return
         if loop.kind == "sequential":
-            self.fail("continue of a tack.sequential loop is refused.", node.loc, "Put the condition inside the parallel loops.", CompileNotImplementedError)
+            self.fail(
+                "continue of a tack.sequential loop is refused.",
+                node.loc,
+                "Put the condition inside the parallel loops.",
+                CompileNotImplementedError,
+            )
         self.dead_end(Leave(loop.round_scope, node.loc) if loop.round_scope is not None else Continue(node.loc), loop.continues)
 
     def loop_around(self, word: str, loc: Loc) -> Loop:
@@ -490,7 +519,7 @@ class Statements(Joins):
         if frame.caller is None and frame.scope is None:
             self.misplaced_return(node.loc)
         thing: Thing = NONE if node.value < 0 else self.thing(node.value)
-        assert frame.env is not None and frame.scope is not None
+        assert frame.scope is not None
         frame.env = {RESULT: Binding(self.bindable(thing, node.loc), node.loc)}
         self.dead_end(Leave(frame.scope, node.loc), frame.returns)
 

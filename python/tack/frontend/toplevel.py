@@ -22,10 +22,32 @@ from .values import ArrayRef, Binding, Flat, NoneValue, Num, RangeValue, Reduced
 __all__ = ["TopLevel"]
 
 _REDUCTIONS: Final = {"add": "add", "sub": "add", "mul": "mul", "and": "and", "or": "or", "xor": "xor", "min": "min", "max": "max"}
-_FORMS: Final = "Update it only by s += e, s -= e, s *= e, s &= e, s |= e, s ^= e, s = min(s, e) or s = max(s, e), or store into an array (tack.atomic_add, ...)."
+_FORMS: Final = (
+    "Update it only by s += e, s -= e, s *= e, s &= e, s |= e, s ^= e, s = min(s, e) or s = max(s, e), "
+    "or store into an array (tack.atomic_add, ...)."
+)
 _PURE: Final = frozenset(
     (
-        *("const", "arg", "shape", "get", "add", "sub", "mul", "div", "floordiv", "mod", "pow", "neg", "abs", "shl", "shr", "and", "or", "xor"),
+        *(
+            "const",
+            "arg",
+            "shape",
+            "get",
+            "add",
+            "sub",
+            "mul",
+            "div",
+            "floordiv",
+            "mod",
+            "pow",
+            "neg",
+            "abs",
+            "shl",
+            "shr",
+            "and",
+            "or",
+            "xor",
+        ),
         *("not", "lnot", "eq", "ne", "lt", "le", "gt", "ge", "min", "max", "select", "cast", "bitcast", "fma", "math", "bits"),
     )
 )
@@ -41,7 +63,6 @@ class _Home:
         self.block = block
         self.cache = cache  # arguments and shapes that the segment has at hand
         self.vars: dict[Instr, Var] = {}
-
 
     def snapshot(self) -> Callable[[], None]:
         """What takes back all that is written here from now on."""
@@ -127,7 +148,9 @@ class TopLevel(Functions):
             return Tuple(tuple(self.carry_thing(f"{name}_{k}", home, item, again) for k, item in enumerate(thing.items)))
         ref = thing.ref if isinstance(thing, (Flat, Shape)) else thing
         if isinstance(ref, ArrayRef) and isinstance(ref.array, LocalArray):
-            return Unusable("elsewhere", Loc("", 0), "is a local array that was made outside this loop.", "Call tack.local_array inside the loop.")
+            return Unusable(
+                "elsewhere", Loc("", 0), "is a local array that was made outside this loop.", "Call tack.local_array inside the loop."
+            )
         return thing
 
     def carry_instr(self, name: str, home: _Home, root: Instr, again: dict[Instr, Instr]) -> Instr:
@@ -237,13 +260,23 @@ class TopLevel(Functions):
         frame.env = self.after_parallel(node, env, home, reduced)
 
     def iteration(
-        self, node: ForNode, iterable: RangeValue, env: dict[str, Binding], home: _Home, reads: list[str], reduced: dict[str, tuple[Reduced, Var, str]]
+        self,
+        node: ForNode,
+        iterable: RangeValue,
+        env: dict[str, Binding],
+        home: _Home,
+        reads: list[str],
+        reduced: dict[str, tuple[Reduced, Var, str]],
     ) -> tuple[list[Node], list[Var]]:
         """The body of a parallel loop, inferred for one iteration."""
         frame = self.frame
         self.open_segment()
         body = self.block
-        names = [*node.targets, *("_i", "_j", "_k", "_l")[len(node.targets) :]] if len(node.targets) < len(iterable.bounds) else list(node.targets)
+        names = (
+            [*node.targets, *("_i", "_j", "_k", "_l")[len(node.targets) :]]
+            if len(node.targets) < len(iterable.bounds)
+            else list(node.targets)
+        )
         indices = [Var(names[d], i64) for d in range(len(iterable.bounds))]
         inside = self.carry(home, env, [name for name in reads if name not in reduced])
         for name, (thing, _, _) in reduced.items():
@@ -260,7 +293,9 @@ class TopLevel(Functions):
         frame.loops.pop()
         return body, indices
 
-    def after_parallel(self, node: ForNode, env: dict[str, Binding], home: _Home, reduced: dict[str, tuple[Reduced, Var, str]]) -> dict[str, Binding]:
+    def after_parallel(
+        self, node: ForNode, env: dict[str, Binding], home: _Home, reduced: dict[str, tuple[Reduced, Var, str]]
+    ) -> dict[str, Binding]:
         """Bindings after the loop, in a new segment. What an iteration assigned is gone with it, but for reductions."""
         live = node.live_out
         bits = self.frame.fn.bits
@@ -270,7 +305,8 @@ class TopLevel(Functions):
                 thing, var, _ = reduced[name]
                 after[name] = Binding(Num(thing.type, self.emit("get", var.type, (), var)), node.loc)
             else:
-                text = f"is assigned inside the parallel loop at line {node.loc.line}, whose iterations are independent: it has no one value after it."
+                loop = f"the parallel loop at line {node.loc.line}"
+                text = f"is assigned inside {loop}, whose iterations are independent: it has no one value after it."
                 after[name] = Binding(Unusable("private", node.loc, text, _FORMS), node.loc)
         return after
 
@@ -421,7 +457,10 @@ def _not_an_extent(instr: Instr, node: ForNode) -> tuple[str, Loc, str]:
         loads = inner.op in ("load", "load_flat")
         work += inner.args
     what = {"get": "a value that statements before it compute on the device"}.get(
-        instr.op, f"'{instr.attr if instr.op == 'math' else instr.op}' of floats" if instr.type is not None and instr.type.is_float else f"'{instr.op}'"
+        instr.op,
+        f"'{instr.attr if instr.op == 'math' else instr.op}' of floats"
+        if instr.type is not None and instr.type.is_float
+        else f"'{instr.op}'",
     )
     hint = "Loop bounds come from scalar arguments, shapes and captured values: pass the value as an argument, n = int(a[0]) at the call."
     if loads:

@@ -63,7 +63,9 @@ class Num:
 
     __slots__ = ("const", "index", "instr", "param", "type")
 
-    def __init__(self, type: Type, instr: Instr | None = None, const: int | float | bool | None = None, param: int = -1, index: bool = False) -> None:
+    def __init__(
+        self, type: Type, instr: Instr | None = None, const: int | float | bool | None = None, param: int = -1, index: bool = False
+    ) -> None:
         self.type = type
         self.instr = instr
         self.const = const
@@ -156,9 +158,8 @@ class Unusable:
     hint: str = ""
 
 
-Thing: TypeAlias = (
-    "Num | ArrayRef | Flat | Shape | Reduced | Tuple | RangeValue | Text | NoneValue | Unusable | DTypeMeaning | Intrinsic | FuncMeaning | ModuleMeaning | Opaque"
-)
+Value: TypeAlias = "Num | ArrayRef | Flat | Shape | Reduced | Tuple | RangeValue | Text | NoneValue | Unusable"
+Thing: TypeAlias = "Value | DTypeMeaning | Intrinsic | FuncMeaning | ModuleMeaning | Opaque"
 
 
 class Binding:
