@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <fstream>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -53,6 +54,7 @@ int in_child(Body body) {
     try {
       code = body();
     } catch (...) {
+      code = 98;
     }
     _exit(code);
   }
@@ -63,21 +65,19 @@ int in_child(Body body) {
 
 /// From here on this process can start no thread: it can map no stack for one, and those that are left over are taken. For children only.
 inline void forbid_new_threads() {
-  long pages = 0;
-  if (std::FILE* file = std::fopen("/proc/self/statm", "r")) {
-    if (std::fscanf(file, "%ld", &pages) != 1) pages = 0;
-    std::fclose(file);
-  }
-  const auto now = static_cast<rlim_t>(pages) * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
+  rlim_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const auto now = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
   const rlimit limit{now + (1u << 20), now + (1u << 20)};
   setrlimit(RLIMIT_AS, &limit);
-  try {
-    for (;;) {
+  for (bool started = true; started;) {
+    try {
       std::thread([] {
         for (;;) pause();
       }).detach();
+    } catch (const std::system_error&) {
+      started = false;
     }
-  } catch (const std::system_error&) {
   }
 }
 

@@ -31,7 +31,6 @@ using tack::cpu::CpuDevice;
 using tack::cpu::CpuModule;
 using tack::cpu::EntryCost;
 using tack::cpu::EntryFunction;
-using tack::cpu::Schedule;
 using namespace tack::testing;
 
 namespace {
@@ -45,7 +44,7 @@ Config quiet() {
 /// A CPU device of its own runtime, and launches of plain functions on it.
 class Machine {
  public:
-  explicit Machine(int threads, Config config = quiet())
+  explicit Machine(int threads, const Config& config = quiet())
       : runtime(Runtime::create(config)), device(runtime->device("cpu", DeviceOptions{.num_threads = threads})) {}
 
   CpuDevice& cpu() { return dynamic_cast<CpuDevice&>(device->impl()); }
@@ -64,7 +63,7 @@ class Machine {
 
 template <class T>
 T& argument(const std::uint64_t* words) {
-  return *reinterpret_cast<T*>(words[0]);
+  return *reinterpret_cast<T*>(words[0]);  // NOLINT(performance-no-int-to-ptr): what a word of the parameter block is
 }
 
 using Counts = std::vector<std::atomic<int>>;
@@ -555,6 +554,7 @@ TEST_CASE("launches of one kernel from several threads, each with its own argume
   const auto module = machine.module(count_each);
   std::atomic<bool> right{true};
   std::vector<std::thread> callers;
+  callers.reserve(4);
   for (int c = 0; c < 4; ++c) {
     callers.emplace_back([&] {
       for (int i = 0; i < 50; ++i) {

@@ -3,10 +3,10 @@
 
 #include <doctest/doctest.h>
 #include <pthread.h>
-#include <signal.h>
 
 #include <array>
 #include <atomic>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -199,6 +199,7 @@ TEST_CASE("a nested call runs on its own thread") {
   ThreadPool pool(2);
   Coverage outer(64);
   std::vector<std::unique_ptr<Coverage>> inner;
+  inner.reserve(64);
   for (int i = 0; i < 64; ++i) inner.push_back(std::make_unique<Coverage>(100));
   std::atomic<bool> own{true};
   run(pool, 64, 1, [&](std::int64_t begin, std::int64_t end) {
@@ -241,6 +242,7 @@ TEST_CASE("many callers at once, jobs of all sizes, workers parking in between")
   ThreadPool pool(3);
   std::atomic<bool> right{true};
   std::vector<std::thread> callers;
+  callers.reserve(3);
   for (int c = 0; c < 3; ++c) {
     callers.emplace_back([&, c] {
       for (int i = 0; i < 5000; ++i) {
