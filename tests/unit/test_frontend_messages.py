@@ -144,9 +144,8 @@ Kernel 'k': 't' is assigned inside the parallel loop at line 11, whose iteration
   File "/x/kernels.py", line 13
     x[0] = t
            ^
-  """
-        "Update it only by s += e, s -= e, s *= e, s &= e, s |= e, s ^= e, s = min(s, e) or s = max(s, e), "
-        "or store into an array (tack.atomic_add, ...).",
+  Update it only by s += e, s -= e, s *= e, s &= e, s |= e, s ^= e, s = min(s, e) or s = max(s, e), \
+or store into an array (tack.atomic_add, ...).""",
     ),
     (
         loop("x[i] = f(x[i])"),

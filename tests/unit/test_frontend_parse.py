@@ -216,3 +216,14 @@ def test_depth_costs_no_recursion_and_the_limit_is_restored() -> None:
     )
     assert captured_names(parse(source(branches))) == ()
     assert sys.getrecursionlimit() == limit
+
+
+def test_an_expression_too_deep_for_pythons_parser_is_an_error_of_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.12 has a limit that no setting raises."""
+
+    def too_deep(*_: object, **__: object) -> None:
+        raise RecursionError("maximum recursion depth exceeded during ast construction")
+
+    monkeypatch.setattr("tack.frontend.parse.compile", too_deep, raising=False)
+    with pytest.raises(CompileError, match="nests too deeply for Python's own parser.\n  Split it into several statements"):
+        parse(source("def k(x):\n    return x + 1 + 2\n"))

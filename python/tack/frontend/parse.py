@@ -71,6 +71,13 @@ def _definition(source: FunctionSource, kernel: str) -> tuple[Any, int]:
     is_lambda = source.name == "<lambda>"
     try:
         tree = compile(wrapped, source.file, "exec", _ONLY_AST, dont_inherit=True)
+    except (RecursionError, MemoryError):  # some Python versions have a fixed limit, of about 1,000 to 6,000 operators
+        raise error(
+            CompileError,
+            "an expression of it nests too deeply for Python's own parser.",
+            kernel=kernel,
+            hint="Split it into several statements.",
+        ) from None
     except SyntaxError as failure:
         if is_lambda:
             return _cut_lambda(source, kernel)
