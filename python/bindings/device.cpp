@@ -124,8 +124,7 @@ void bind_device(nb::module_& m) {
           },
           nb::arg("key"), nb::sig("def load(self, key: bytes) -> Kernel | None"),
           "The kernel stored under ``key`` by this or an earlier process, or None. Compiles nothing.")
-      .def("build", &build, nb::arg("source"), nb::arg("key"),
-           nb::sig("def build(self, source: object, key: bytes) -> Kernel"),
+      .def("build", &build, nb::arg("source"), nb::arg("key"), nb::sig("def build(self, source: object, key: bytes) -> Kernel"),
            "Compiles (or finds in the disk cache) and loads; stores the result under ``key`` unless that is empty. Concurrent calls with "
            "one key "
            "compile once. The GIL is released.")
