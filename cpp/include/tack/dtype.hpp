@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -21,7 +22,7 @@ struct DType {
 
   constexpr bool operator==(const DType&) const = default;
   /// Bytes of one element, lanes included. A bool takes one byte.
-  constexpr std::size_t size() const noexcept { return (bits + 7u) / 8u * lanes; }
+  constexpr std::size_t size() const noexcept { return std::size_t{(bits + 7u) / 8u} * lanes; }
   constexpr bool is_float() const noexcept { return code == TypeCode::float_; }
 };
 

@@ -24,16 +24,16 @@ constexpr std::uint64_t always_cached = std::uint64_t{256} << 20;  // cached wit
 std::uint32_t Allocator::class_of(std::size_t bytes) noexcept {
   const std::size_t size = std::max(bytes, smallest);
   // size lies in (base, 2 * base], which is cut into 2^log2 equal steps.
-  const auto octave = static_cast<std::uint32_t>(std::bit_width(size - 1));
-  const std::size_t base = std::size_t{1} << (octave - 1);
+  const std::size_t base = std::bit_floor(size - 1);
+  const auto octave = static_cast<std::uint32_t>(std::countr_zero(base)) + 1;
   const int log2 = size > fine_from ? 4 : 2;
-  const std::size_t step = base >> log2;
+  const std::size_t step = std::max<std::size_t>(base >> log2, 1);
   const std::size_t index = (size - base + step - 1) / step;
   return (octave << steps_log2) + static_cast<std::uint32_t>(index) - 1;
 }
 
 std::size_t Allocator::class_bytes(std::uint32_t size_class) noexcept {
-  const std::size_t base = std::size_t{1} << ((size_class >> steps_log2) - 1);
+  const std::size_t base = std::size_t{1} << (std::clamp(size_class >> steps_log2, 1u, 63u) - 1u);
   const std::size_t index = (size_class & ((1u << steps_log2) - 1)) + 1;
   const int log2 = base >= fine_from ? 4 : 2;
   return base + index * (base >> log2);

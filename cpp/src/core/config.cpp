@@ -206,7 +206,7 @@ std::string platform_cache_folder() {
   return home.empty() ? home : home + "/Library/Caches";
 #  else
   // The XDG specification has relative paths ignored.
-  const std::string xdg = environment("XDG_CACHE_HOME");
+  std::string xdg = environment("XDG_CACHE_HOME");
   if (!xdg.empty() && xdg.front() == '/') return xdg;
   return home.empty() ? home : home + "/.cache";
 #  endif

@@ -216,7 +216,7 @@ Result Kernel::launch(std::span<const Argument> arguments) const {
   call.walk(true, [&](const Plan::StepPlan& step, const std::int64_t* sequences, const Ranges& ranges) {
     call.launch(step, sequences, ranges, scratch.pointer());
   });
-  if (source_.result_offset >= 0) {
+  if (source_.result_offset >= 0 && scratch.pointer() != nullptr) {
     std::uint64_t bits = 0;
     static_assert(std::endian::native == std::endian::little, "scratch cells narrower than 64 bits are read into the low bits");
     scratch.read(&bits, source_.result_offset, source_.result_type.size());

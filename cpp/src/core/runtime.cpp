@@ -137,6 +137,7 @@ Device& RuntimeImpl::device(std::string_view text_spec, const DeviceOptions& opt
 std::vector<Device*> RuntimeImpl::started() const {
   const std::lock_guard lock(mutex_);
   std::vector<Device*> devices;
+  devices.reserve(devices_.size());
   for (const auto& [name, device] : devices_) devices.push_back(device.get());
   return devices;
 }
