@@ -342,9 +342,9 @@ TEST_CASE("AArch64: every relocation computes what the ABI says") {
     CHECK(prel32.word == prel32.target + 4 - prel32.place);  // positive here, and the next word is zero
   }
   {
-    const Linked adr = link(274, 1, 0x10000003u);  // adr x3
+    const Linked adr = link(274, 3, 0x10000003u);  // adr x3
     CHECK((instruction_of(adr) & 0x9f00001fu) == 0x10000003u);
-    CHECK(static_cast<std::uint64_t>(adr_distance(instruction_of(adr))) == adr.target + 1 - adr.place);
+    CHECK(static_cast<std::uint64_t>(adr_distance(instruction_of(adr))) == adr.target + 3 - adr.place);
   }
   {
     const Linked adrp = link(275, 0, 0x90000003u);  // adrp x3

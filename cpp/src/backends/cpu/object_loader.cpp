@@ -176,8 +176,9 @@ class Linker {
   /// The symbol's value: an address in this mapping, or the resolver's answer.
   std::uint64_t symbol_address(std::uint32_t index) {
     if (addresses_.empty()) addresses_.resize(file_.symbols.size());
-    if (!addresses_[index].has_value()) addresses_[index] = compute_address(file_.symbols[index]);
-    return *addresses_[index];
+    std::optional<std::uint64_t>& address = addresses_[index];
+    if (!address) address = compute_address(file_.symbols[index]);
+    return *address;
   }
 
   std::uint64_t compute_address(const ObjectSymbol& symbol) const {
@@ -250,10 +251,10 @@ class Linker {
       const ObjectSymbol& symbol = file_.symbols[i];
       if (symbol.type != elf::symbol_type::function || symbol.section == elf::section_index::undefined) continue;
       if (symbol.binding != elf::binding::global && symbol.binding != elf::binding::weak) continue;
-      const std::uint64_t address = symbol_address(i);  // checks the section's index
+      symbol_address(i);  // checks the section's index, and that the symbol lies in it
       if (placements_[symbol.section].part != part_code || symbol.value == file_.sections[symbol.section].size)
         refuse("function " + quoted(symbol.name) + " does not lie in code");
-      functions.emplace_back(std::string(symbol.name), reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)));
+      functions.emplace_back(std::string(symbol.name), section_address(symbol.section) + symbol.value);
     }
     std::sort(functions.begin(), functions.end());
     const auto twice =
