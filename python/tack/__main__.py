@@ -41,10 +41,15 @@ def _devices(_: argparse.Namespace) -> int:
     return 0
 
 
-def _config(_: argparse.Namespace) -> int:
+def _config(options: argparse.Namespace) -> int:
     from .settings import settings
 
     rows = settings()
+    if options.markdown:  # docs/settings.md below its heading
+        print("| setting | type | default | what it does |\n|---|---|---|---|")
+        for row in rows:
+            print(f"| `{row.name}` | {row.type} | {f'`{row.default}`' if row.default else ''} | {row.help} |")
+        return 0
     width = max(len(row.name) for row in rows)
     for row in rows:
         changed = "" if row.value == row.default else f"  (default {row.default or 'none'})"
@@ -81,7 +86,9 @@ def main(arguments: list[str] | None = None) -> int:
     demo.add_argument("--repeats", type=int, default=7, metavar="N", help="calls after the first, whose best counts (default: %(default)s)")
     demo.set_defaults(run=_demo)
     commands.add_parser("devices", help="list the devices, and what is missing for the others").set_defaults(run=_devices)
-    commands.add_parser("config", help="list every setting with its value").set_defaults(run=_config)
+    config = commands.add_parser("config", help="list every setting with its value")
+    config.add_argument("--markdown", action="store_true", help="the table of the documentation, without values")
+    config.set_defaults(run=_config)
     cache = commands.add_parser("cache", help="show the kernel cache, or empty it")
     cache.add_argument("action", nargs="?", choices=("info", "clear"), default="info", help="what to do (default: %(default)s)")
     cache.set_defaults(run=_cache)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,8 +22,8 @@ def axpy_globals(o, x, y, f):
         o[i] = x[i] * f + y[i] + A + B + C + D + E
 
 
-def variants(peer: str, threads: int) -> dict[str, Callable[[], object]]:
-    """"positional", "keywords", "globals" and, for Tack, "numpy" (NumPy arrays passed straight in)."""
+def variants(peer: str, threads: int) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Statement and names of each way: "positional", "keywords", "globals" and, for Tack, "numpy" (NumPy arrays passed straight in)."""
     o, x, y = np.zeros(8, "f4"), np.ones(8, "f4"), np.ones(8, "f4")
     kernel: Any
     captured: Any
@@ -41,35 +40,26 @@ def variants(peer: str, threads: int) -> dict[str, Callable[[], object]]:
         kernel, captured = njit(axpy), njit(axpy_globals)
         p, q, r = o, x, y
     elif peer == "numpy_":
-        f = np.float32(2.5)
-        return {"positional": lambda: np.add(np.multiply(x, f, out=o), y, out=o)}
+        return {"positional": ("add(multiply(x, f, out=o), y, out=o)", {"add": np.add, "multiply": np.multiply, "o": o, "x": x, "y": y, "f": np.float32(2.5)})}
     elif peer == "warp_":
         import warp as wp
         from peers import warp_
 
         a = [wp.array(v, device="cpu") for v in (o, x, y)]
-        return {"positional": lambda: wp.launch(warp_.triad, dim=8, inputs=[*a, 2.5], device="cpu")}
-    elif peer == "quadrants_":
-        import quadrants as qd
-        from peers import quadrants_
+        return {"positional": ("launch(triad, dim=8, inputs=[o, x, y, 2.5], device='cpu')", {"launch": wp.launch, "triad": warp_.triad, "o": a[0], "x": a[1], "y": a[2]})}
+    elif peer in ("quadrants_", "drjit_"):
+        import importlib
 
-        run = quadrants_.cases(threads)["triad"]({"o": o, "x": x, "y": y})
-        assert qd is not None
-        return {"positional": run}
-    elif peer == "drjit_":
-        from peers import drjit_
-
-        return {"positional": drjit_.cases(threads)["triad"]({"o": o, "x": x, "y": y})}
+        run = importlib.import_module(f"peers.{peer}").cases(threads)["triad"]({"o": o, "x": x, "y": y})
+        return {"positional": ("run()", {"run": run})}
     else:
         return {}
-    kernel(p, q, r, 2.5)
-    captured(p, q, r, 2.5)
+    names = {"kernel": kernel, "captured": captured, "o": p, "x": q, "y": r}
     table = {
-        "positional": lambda: kernel(p, q, r, 2.5),
-        "keywords": lambda: kernel(o=p, x=q, y=r, f=2.5),
-        "globals": lambda: captured(p, q, r, 2.5),
+        "positional": ("kernel(o, x, y, 2.5)", names),
+        "keywords": ("kernel(o=o, x=x, y=y, f=2.5)", names),
+        "globals": ("captured(o, x, y, 2.5)", names),
     }
     if peer == "tack_":
-        kernel(o, x, y, 2.5)
-        table["numpy"] = lambda: kernel(o, x, y, 2.5)
+        table["numpy"] = ("kernel(o, x, y, 2.5)", {"kernel": kernel, "o": o, "x": x, "y": y})
     return table

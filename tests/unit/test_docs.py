@@ -60,3 +60,10 @@ def test_readme_opens_with_two_command_lines() -> None:
     match = BLOCK.search((ROOT / "README.md").read_text())
     assert match is not None and match.group(2).splitlines() == ["pip install '.[demo]' && python -m tack demo", "pip install '.[test]' && pytest"]
     assert os.access(ROOT / ".ci/run", os.X_OK)
+
+
+def test_the_settings_page_is_the_runtimes_table(capsys: pytest.CaptureFixture[str]) -> None:
+    from tack.__main__ import main
+
+    assert main(["config", "--markdown"]) == 0
+    assert capsys.readouterr().out in (ROOT / "docs/settings.md").read_text(), "run: python -m tack config --markdown"
