@@ -11,7 +11,9 @@ class CompileError(Exception):
     Attributes: ``message`` (without the place), ``file``, ``line``, ``column`` (0-based; None where there is no place), ``kernel``.
     """
 
-    def __init__(self, text: str, *, message: str = "", file: str | None = None, line: int | None = None, column: int | None = None, kernel: str = "") -> None:
+    def __init__(
+        self, text: str, *, message: str = "", file: str | None = None, line: int | None = None, column: int | None = None, kernel: str = ""
+    ) -> None:
         super().__init__(text)
         self.message = message or text
         self.file = file

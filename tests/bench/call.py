@@ -40,13 +40,23 @@ def variants(peer: str, threads: int) -> dict[str, tuple[str, dict[str, Any]]]:
         kernel, captured = njit(axpy), njit(axpy_globals)
         p, q, r = o, x, y
     elif peer == "numpy_":
-        return {"positional": ("add(multiply(x, f, out=o), y, out=o)", {"add": np.add, "multiply": np.multiply, "o": o, "x": x, "y": y, "f": np.float32(2.5)})}
+        return {
+            "positional": (
+                "add(multiply(x, f, out=o), y, out=o)",
+                {"add": np.add, "multiply": np.multiply, "o": o, "x": x, "y": y, "f": np.float32(2.5)},
+            )
+        }
     elif peer == "warp_":
         import warp as wp
         from peers import warp_
 
         a = [wp.array(v, device="cpu") for v in (o, x, y)]
-        return {"positional": ("launch(triad, dim=8, inputs=[o, x, y, 2.5], device='cpu')", {"launch": wp.launch, "triad": warp_.triad, "o": a[0], "x": a[1], "y": a[2]})}
+        return {
+            "positional": (
+                "launch(triad, dim=8, inputs=[o, x, y, 2.5], device='cpu')",
+                {"launch": wp.launch, "triad": warp_.triad, "o": a[0], "x": a[1], "y": a[2]},
+            )
+        }
     elif peer in ("quadrants_", "drjit_"):
         import importlib
 

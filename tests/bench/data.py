@@ -81,13 +81,55 @@ W, H, MAXIT = MANDEL
 CASES = {
     c.name: c
     for c in (
-        Case("triad", lambda: {"o": np.zeros(N, "f4"), "x": f32(N), "y": f32(N, seed=1)}, lambda d: close(d["o"], d["x"] * np.float32(2.5) + d["y"]), 12.0 * N, "GB/s"),
-        Case("stencil", lambda: {"o": np.zeros((GRID,) * 3, "f4"), "a": f32(GRID**3).reshape((GRID,) * 3)}, lambda d: close(d["o"][100, 1:-1, 1:-1], stencil_reference(d["a"])), 8.0 * GRID**3, "GB/s"),
+        Case(
+            "triad",
+            lambda: {"o": np.zeros(N, "f4"), "x": f32(N), "y": f32(N, seed=1)},
+            lambda d: close(d["o"], d["x"] * np.float32(2.5) + d["y"]),
+            12.0 * N,
+            "GB/s",
+        ),
+        Case(
+            "stencil",
+            lambda: {"o": np.zeros((GRID,) * 3, "f4"), "a": f32(GRID**3).reshape((GRID,) * 3)},
+            lambda d: close(d["o"][100, 1:-1, 1:-1], stencil_reference(d["a"])),
+            8.0 * GRID**3,
+            "GB/s",
+        ),
         Case("mandelbrot", lambda: {"o": np.zeros(W * H, "i4")}, lambda d: bool(20e6 < d["o"].sum() < 60e6), 10.0 * 37e6, "Gop/s"),
-        Case("blackscholes", lambda: {"call": np.zeros(OPTIONS, "f4"), "put": np.zeros(OPTIONS, "f4"), "s": f32(OPTIONS, 10, 100, 1), "k": f32(OPTIONS, 10, 100, 2), "t": f32(OPTIONS, 0.1, 2.1, 3)}, lambda d: close(d["call"][:500], black_scholes_reference(d), atol=1e-3), 1.0 * OPTIONS, "Gop/s"),
-        Case("nbody", lambda: {**{f"a{n}": np.zeros(BODIES, "f4") for n in "xyz"}, **{n: f32(BODIES, seed=s) for s, n in enumerate("xyzm")}}, lambda d: close(d["ax"][:8], nbody_reference(d), rtol=1e-2), 20.0 * BODIES * BODIES, "Gop/s"),
-        Case("histogram", lambda: {"h": np.zeros(256, "i4"), "v": ints(N, 256, 4)}, lambda d: bool((d["h"] == np.bincount(d["v"], minlength=256)).all()), 4.0 * N, "GB/s"),
-        Case("gather", lambda: {"o": np.zeros(N, "f4"), "x": f32(N), "i": ints(N, N, 3)}, lambda d: bool((d["o"] == d["x"][d["i"]]).all()), 12.0 * N, "GB/s"),
+        Case(
+            "blackscholes",
+            lambda: {
+                "call": np.zeros(OPTIONS, "f4"),
+                "put": np.zeros(OPTIONS, "f4"),
+                "s": f32(OPTIONS, 10, 100, 1),
+                "k": f32(OPTIONS, 10, 100, 2),
+                "t": f32(OPTIONS, 0.1, 2.1, 3),
+            },
+            lambda d: close(d["call"][:500], black_scholes_reference(d), atol=1e-3),
+            1.0 * OPTIONS,
+            "Gop/s",
+        ),
+        Case(
+            "nbody",
+            lambda: {**{f"a{n}": np.zeros(BODIES, "f4") for n in "xyz"}, **{n: f32(BODIES, seed=s) for s, n in enumerate("xyzm")}},
+            lambda d: close(d["ax"][:8], nbody_reference(d), rtol=1e-2),
+            20.0 * BODIES * BODIES,
+            "Gop/s",
+        ),
+        Case(
+            "histogram",
+            lambda: {"h": np.zeros(256, "i4"), "v": ints(N, 256, 4)},
+            lambda d: bool((d["h"] == np.bincount(d["v"], minlength=256)).all()),
+            4.0 * N,
+            "GB/s",
+        ),
+        Case(
+            "gather",
+            lambda: {"o": np.zeros(N, "f4"), "x": f32(N), "i": ints(N, N, 3)},
+            lambda d: bool((d["o"] == d["x"][d["i"]]).all()),
+            12.0 * N,
+            "GB/s",
+        ),
         Case("spmv", csr, lambda d: close(d["o"], spmv_reference(d)), 12.0 * ROWS * PER_ROW, "GB/s"),
     )
 }

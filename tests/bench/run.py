@@ -26,7 +26,15 @@ from data import CASES  # noqa: E402
 from start import FIRST_TACK, ten  # noqa: E402
 
 PEERS = ("tack_", "cpp", "numba_", "drjit_", "warp_", "quadrants_", "numpy_")
-TITLE = {"tack_": "tack", "cpp": "C++ -O3", "numba_": "numba", "drjit_": "drjit", "warp_": "warp", "quadrants_": "quadrants", "numpy_": "numpy"}
+TITLE = {
+    "tack_": "tack",
+    "cpp": "C++ -O3",
+    "numba_": "numba",
+    "drjit_": "drjit",
+    "warp_": "warp",
+    "quadrants_": "quadrants",
+    "numpy_": "numpy",
+}
 PACKAGE = {"tack_": "tack", "numba_": "numba", "drjit_": "drjit", "warp_": "warp", "quadrants_": "quadrants", "numpy_": "numpy"}
 
 
@@ -34,7 +42,13 @@ class Worker:
     """A peer's process. A worker that dies answers errors."""
 
     def __init__(self, peer: str, threads: int) -> None:
-        self.process = subprocess.Popen([sys.executable, str(HERE / "worker.py"), peer, str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.process = subprocess.Popen(
+            [sys.executable, str(HERE / "worker.py"), peer, str(threads)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
 
     def ask(self, **request: Any) -> dict[str, Any]:
         assert self.process.stdin is not None and self.process.stdout is not None
@@ -138,7 +152,13 @@ def start_up(peers: list[str], rounds: int) -> tuple[dict[str, Figure], dict[str
             for p, figure in cold.items():
                 home = f"{folder}/home{n}{p}"
                 os.mkdir(home)
-                env = base | {"HOME": home, "XDG_CACHE_HOME": home, "TACK_CACHE_DIR": f"{home}/tack", "WARP_CACHE_PATH": home, "NUMBA_CACHE_DIR": home}
+                env = base | {
+                    "HOME": home,
+                    "XDG_CACHE_HOME": home,
+                    "TACK_CACHE_DIR": f"{home}/tack",
+                    "WARP_CACHE_PATH": home,
+                    "NUMBA_CACHE_DIR": home,
+                }
                 try:
                     figure.rounds.append(float(process_time([sys.executable, script, "ten", p], env)[1].split()[-1]))
                 except subprocess.CalledProcessError as error:
@@ -163,21 +183,42 @@ def main() -> None:
         else:
             peers.append(p)
     parts = args.parts.split(",")
-    cpu = next((line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")), platform.processor())
-    lines = [f"Measured {date.today()} on {os.cpu_count()} cores of {cpu}, {platform.system()} {platform.release()}, Python {platform.python_version()}."]
-    lines += [f"Medians of {args.rounds} interleaved rounds; in brackets the ratio to Tack (above 1: Tack is faster) and, after x, slowest over fastest round.", ""]
+    cpu = next(
+        (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")),
+        platform.processor(),
+    )
+    lines = [
+        f"Measured {date.today()} on {os.cpu_count()} cores of {cpu}, {platform.system()} {platform.release()}, Python {platform.python_version()}."
+    ]
+    lines += [
+        f"Medians of {args.rounds} interleaved rounds; in brackets the ratio to Tack (above 1: Tack is faster)",
+        "and, after x, slowest over fastest round.",
+        "",
+    ]
     if missing:
         lines += [f"Not installed, so left out: {', '.join(missing)}.", ""]
     if "call" in parts:
         lines += ["### One small call (three arrays of 8 elements and a scalar, one thread)", "", *header("way", peers)]
-        lines += [row(name, f, peers) for name, f in interleave(["positional", "keywords", "globals", "numpy"], "call", peers, 1, args.rounds, args.budget).items()] + [""]
+        lines += [
+            row(name, f, peers)
+            for name, f in interleave(["positional", "keywords", "globals", "numpy"], "call", peers, 1, args.rounds, args.budget).items()
+        ] + [""]
     if "loops" in parts:
         for threads in (1, 2):
             lines += [f"### Loops, {threads} thread{'s' if threads > 1 else ''}", "", *header("case", peers)]
-            lines += [row(name, f, peers) for name, f in interleave(args.cases.split(","), "case", peers, threads, args.rounds, args.budget).items()] + [""]
+            lines += [
+                row(name, f, peers)
+                for name, f in interleave(args.cases.split(","), "case", peers, threads, args.rounds, args.budget).items()
+            ] + [""]
     if "start" in parts:
         first, cold = start_up(peers, args.rounds)
-        lines += ["### A fresh process", "", *header("what", ["tack_", "numpy_"]), row("import, first call of a cached kernel (NumPy: import alone)", first, ["tack_", "numpy_"]), ""]
+        lines += [
+            "### A fresh process",
+            "",
+            *header("what", ["tack_", "numpy_"]),
+            row("import, first call of a cached kernel (NumPy: import alone)", first, ["tack_", "numpy_"]),
+            "",
+        ]
         names = list(cold)
         lines += [*header("what", names), row("ten distinct 40-line kernels, compiled and called", cold, names), ""]
     text = "\n".join(lines) + "\n"

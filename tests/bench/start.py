@@ -38,9 +38,24 @@ def ten(peer: str) -> str:
     """The source of a module that defines K, a list of ten kernels."""
     head, decorator, signature, spelling = {
         "tack_": ("import tack", "@tack.kernel", "o, x, y, f", ("{}", "tack.f32({})", "{}")),
-        "numba_": ("import numpy as np\nfrom numba import njit\nf4 = np.float32", "@njit(error_model='numpy')", "o, x, y, f", ("f4({})", "f4({})", "{}")),
-        "warp_": ("import warp as wp\nA = wp.array(dtype=wp.float32)", "@wp.kernel", "o: A, x: A, y: A, f: wp.float32", ("{}", "float({})", "float({})")),
-        "quadrants_": ("import quadrants as qd\nF = qd.types.ndarray(dtype=qd.f32, ndim=1)", "@qd.kernel", "o: F, x: F, y: F, f: qd.f32", ("{}", "qd.cast({}, qd.f32)", "{}")),
+        "numba_": (
+            "import numpy as np\nfrom numba import njit\nf4 = np.float32",
+            "@njit(error_model='numpy')",
+            "o, x, y, f",
+            ("f4({})", "f4({})", "{}"),
+        ),
+        "warp_": (
+            "import warp as wp\nA = wp.array(dtype=wp.float32)",
+            "@wp.kernel",
+            "o: A, x: A, y: A, f: wp.float32",
+            ("{}", "float({})", "float({})"),
+        ),
+        "quadrants_": (
+            "import quadrants as qd\nF = qd.types.ndarray(dtype=qd.f32, ndim=1)",
+            "@qd.kernel",
+            "o: F, x: F, y: F, f: qd.f32",
+            ("{}", "qd.cast({}, qd.f32)", "{}"),
+        ),
     }[peer]
     lines = [head, "K = []"]
     for k in range(10):
@@ -89,7 +104,9 @@ def main() -> None:
     print(time.perf_counter() - start)
 
 
-FIRST_TACK = "import tack\n@tack.kernel\ndef axpy(o, x, y, f):\n    for i in range(o.shape[0]):\n        o[i] = x[i] * f + y[i]\nK = [axpy]\n"
+FIRST_TACK = (
+    "import tack\n@tack.kernel\ndef axpy(o, x, y, f):\n    for i in range(o.shape[0]):\n        o[i] = x[i] * f + y[i]\nK = [axpy]\n"
+)
 
 if __name__ == "__main__":
     main()

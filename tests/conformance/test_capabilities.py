@@ -73,7 +73,9 @@ def test_atomics_of_every_supported_type(device: tack.Device, dtype: tack.DType)
         assert total.tolist() == [0]
         return
     tally(total, a)
-    assert total.item() == (n if dtype.is_float else n & dtype.max if not dtype.is_signed else (n + dtype.max + 1) % (1 << dtype.bits) - dtype.max - 1)
+    assert total.item() == (
+        n if dtype.is_float else n & dtype.max if not dtype.is_signed else (n + dtype.max + 1) % (1 << dtype.bits) - dtype.max - 1
+    )
 
 
 def test_local_arrays(device: tack.Device) -> None:

@@ -58,7 +58,10 @@ def test_every_code_block_names_its_language() -> None:
 
 def test_readme_opens_with_two_command_lines() -> None:
     match = BLOCK.search((ROOT / "README.md").read_text())
-    assert match is not None and match.group(2).splitlines() == ["pip install '.[demo]' && python -m tack demo", "pip install '.[test]' && pytest"]
+    assert match is not None and match.group(2).splitlines() == [
+        "pip install '.[demo]' && python -m tack demo",
+        "pip install '.[test]' && pytest",
+    ]
     assert os.access(ROOT / ".ci/run", os.X_OK)
 
 

@@ -1,4 +1,4 @@
-"""Who may know whom: includes in C++ and imports in Python keep to docs/architecture.md, and the house rules that a text search can check."""
+"""Who may know whom: includes in C++ and imports in Python keep to docs/architecture.md; and the rules that a text search can check."""
 
 from __future__ import annotations
 
@@ -113,11 +113,15 @@ def test_every_file_says_what_it_is_for() -> None:
     for path in PACKAGE.rglob("*.py"):
         assert ast.get_docstring(ast.parse(path.read_text())), f"{path.relative_to(ROOT)} has no first line that says what it is for"
     for path, _ in cpp_sources():
-        assert re.match(r"(//|/\*) \S+ -- .{10,}", path.read_text()), f"{path.relative_to(ROOT)}: the first line must be `// file -- what it is for`"
+        assert re.match(r"(//|/\*) \S+ -- .{10,}", path.read_text()), (
+            f"{path.relative_to(ROOT)}: the first line must be `// file -- what it is for`"
+        )
 
 
 def test_files_stay_short_or_say_why() -> None:
     for path in [*PACKAGE.rglob("*.py"), *(p for p, _ in cpp_sources())]:
         text = path.read_text()
         lines = text.count("\n")
-        assert lines <= 600 or "Over 600 lines because" in text, f"{path.relative_to(ROOT)} has {lines} lines: split it, or say why it is one file"
+        assert lines <= 600 or "Over 600 lines because" in text, (
+            f"{path.relative_to(ROOT)} has {lines} lines: split it, or say why it is one file"
+        )

@@ -31,8 +31,8 @@ __all__ = [
     "Instr",
     "Kernel",
     "Leave",
-    "LocalArray",
     "Loc",
+    "LocalArray",
     "Node",
     "NoneParam",
     "Parallel",
@@ -79,7 +79,7 @@ class ArrayParam:
 
 @dataclass(frozen=True, slots=True)
 class ScalarParam:
-    """A scalar argument. ``kind``: "int" (weak, i64), "uint" (weak, u64), "float" (weak), "bool", or "strong" (a NumPy scalar of ``dtype``).
+    """A scalar argument. ``kind``: "int" (weak, i64), "uint" (weak, u64), "float" (weak), "bool", "strong" (a NumPy scalar of ``dtype``).
 
     ``low``/``high``: the range that is checked at the call, where the parameter itself meets a narrower type.
     """

@@ -41,7 +41,8 @@ TACK_EXPORT void mandelbrot(int* R o, int w, int h, int limit) {
 
 static float phi(float d) { return 0.5f * (1.0f + std::erf(d * 0.70710678f)); }
 
-TACK_EXPORT void blackscholes(float* R call, float* R put, const float* R s, const float* R k, const float* R t, float r, float v, std::int64_t n) {
+TACK_EXPORT void blackscholes(float* R call, float* R put, const float* R s, const float* R k, const float* R t, float r, float v,
+                              std::int64_t n) {
 #pragma omp parallel for schedule(static)
   for (std::int64_t i = 0; i < n; i++) {
     const float root = std::sqrt(t[i]), d1 = (std::log(s[i] / k[i]) + (r + 0.5f * v * v) * t[i]) / (v * root), d2 = d1 - v * root;
@@ -51,7 +52,8 @@ TACK_EXPORT void blackscholes(float* R call, float* R put, const float* R s, con
   }
 }
 
-TACK_EXPORT void nbody(float* R ax, float* R ay, float* R az, const float* R x, const float* R y, const float* R z, const float* R m, int n) {
+TACK_EXPORT void nbody(float* R ax, float* R ay, float* R az, const float* R x, const float* R y, const float* R z, const float* R m,
+                       int n) {
 #pragma omp parallel for schedule(static)
   for (int i = 0; i < n; i++) {
     float sx = 0, sy = 0, sz = 0;

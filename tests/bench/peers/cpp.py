@@ -20,7 +20,9 @@ def library() -> ctypes.CDLL:
     out = Path(tempfile.gettempdir()) / f"tack-bench-{os.getuid()}-loops.so"
     if not out.exists() or out.stat().st_mtime < source.stat().st_mtime:
         temporary = f"{out}.{os.getpid()}"
-        subprocess.run(["g++", "-O3", "-march=native", "-fopenmp", "-std=c++20", "-shared", "-fPIC", str(source), "-o", temporary], check=True)
+        subprocess.run(
+            ["g++", "-O3", "-march=native", "-fopenmp", "-std=c++20", "-shared", "-fPIC", str(source), "-o", temporary], check=True
+        )
         os.replace(temporary, out)
     return ctypes.CDLL(str(out))
 

@@ -31,7 +31,9 @@ def cases(threads: int) -> dict[str, Callable[[dict[str, Any]], Run]]:
             i = q + 1
             for j in range(1, n - 1):
                 for k in range(1, n - 1):
-                    o[i, j, k] = c0 * a[i, j, k] + c1 * (a[i, j, k - 1] + a[i, j, k + 1] + a[i, j - 1, k] + a[i, j + 1, k] + a[i - 1, j, k] + a[i + 1, j, k])
+                    o[i, j, k] = c0 * a[i, j, k] + c1 * (
+                        a[i, j, k - 1] + a[i, j, k + 1] + a[i, j - 1, k] + a[i, j + 1, k] + a[i - 1, j, k] + a[i + 1, j, k]
+                    )
 
     @jit
     def mandelbrot(o, w, h, limit):

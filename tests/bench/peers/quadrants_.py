@@ -24,7 +24,9 @@ def cases(threads: int) -> dict[str, Callable[[dict[str, Any]], Run]]:
     @qd.kernel
     def stencil(o: F3, a: F3, c0: qd.f32, c1: qd.f32):
         for i, j, k in qd.ndrange((1, a.shape[0] - 1), (1, a.shape[1] - 1), (1, a.shape[2] - 1)):
-            o[i, j, k] = c0 * a[i, j, k] + c1 * (a[i, j, k - 1] + a[i, j, k + 1] + a[i, j - 1, k] + a[i, j + 1, k] + a[i - 1, j, k] + a[i + 1, j, k])
+            o[i, j, k] = c0 * a[i, j, k] + c1 * (
+                a[i, j, k - 1] + a[i, j, k + 1] + a[i, j - 1, k] + a[i, j + 1, k] + a[i - 1, j, k] + a[i + 1, j, k]
+            )
 
     @qd.kernel
     def mandelbrot(o: I1, w: qd.i32, h: qd.i32, limit: qd.i32):

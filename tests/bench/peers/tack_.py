@@ -19,7 +19,9 @@ def triad(o, x, y, f):
 @tack.kernel
 def stencil(o, a, c0, c1):
     for i, j, k in tack.ndrange((1, a.shape[0] - 1), (1, a.shape[1] - 1), (1, a.shape[2] - 1)):
-        o[i, j, k] = c0 * a[i, j, k] + c1 * (a[i, j, k - 1] + a[i, j, k + 1] + a[i, j - 1, k] + a[i, j + 1, k] + a[i - 1, j, k] + a[i + 1, j, k])
+        o[i, j, k] = c0 * a[i, j, k] + c1 * (
+            a[i, j, k - 1] + a[i, j, k + 1] + a[i, j - 1, k] + a[i, j + 1, k] + a[i - 1, j, k] + a[i + 1, j, k]
+        )
 
 
 @tack.kernel

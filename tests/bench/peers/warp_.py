@@ -28,7 +28,9 @@ def stencil(o: F3, a: F3, c0: wp.float32, c1: wp.float32):
     i = i + 1
     j = j + 1
     k = k + 1
-    o[i, j, k] = c0 * a[i, j, k] + c1 * (a[i, j, k - 1] + a[i, j, k + 1] + a[i, j - 1, k] + a[i, j + 1, k] + a[i - 1, j, k] + a[i + 1, j, k])
+    o[i, j, k] = c0 * a[i, j, k] + c1 * (
+        a[i, j, k - 1] + a[i, j, k + 1] + a[i, j - 1, k] + a[i, j + 1, k] + a[i - 1, j, k] + a[i + 1, j, k]
+    )
 
 
 @wp.kernel
