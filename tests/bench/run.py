@@ -187,9 +187,8 @@ def main() -> None:
         (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")),
         platform.processor(),
     )
-    lines = [
-        f"Measured {date.today()} on {os.cpu_count()} cores of {cpu}, {platform.system()} {platform.release()}, Python {platform.python_version()}."
-    ]
+    system = f"{platform.system()} {platform.release()}, Python {platform.python_version()}"
+    lines = [f"Measured {date.today()} on {os.cpu_count()} cores of {cpu}, {system}."]
     lines += [
         f"Medians of {args.rounds} interleaved rounds; in brackets the ratio to Tack (above 1: Tack is faster)",
         "and, after x, slowest over fastest round.",
