@@ -8,6 +8,7 @@ from .affine import Access, access, constant, indices_of
 from .llvm_ops import Arithmetic
 from .llvm_text import Writer, identifier, llvm_type, suffix
 from .params import Slots
+from .streams import AHEAD_BYTES
 from .uniform import Flow
 
 __all__ = ["Memory", "Values", "Words"]
@@ -136,6 +137,7 @@ class Memory:
         self.locals: dict[LocalArray, str] = {}
         self.used: set[Instr] = set()  # instructions whose value something reads
         self.nontemporal: Instr | None = None  # a store whose address is aligned to the vector
+        self.leading: set[Instr] = set()  # loads that come to a place in memory before others do
         for array in locals_:
             size = self._size(array) * self.lanes
             self.locals[array] = self.w.once(identifier(array.name), f"alloca [{size} x {llvm_type(array.dtype)}], align 64")
@@ -228,9 +230,16 @@ class Memory:
             if split.step == -1:
                 at = self.w.op(f"{identifier(array.name)}.at", f"getelementptr {t}, ptr {at}, i64 {1 - self.lanes}")
                 mask = mask and self.reverse("i1", mask)
+            elif instr in self.leading and mask is None:
+                self._prefetch(at)
             value = self.load_vector(array.dtype, at, mask, hint)
             return value if split.step == 1 else self.reverse(t, value)
         return self._gather(array.dtype, self._pointers(array, split, flat), mask, hint, vt)
+
+    def _prefetch(self, at: str) -> None:
+        ahead = self.w.op("ahead", f"getelementptr i8, ptr {at}, i64 {AHEAD_BYTES}")
+        self.arithmetic.declare("llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+        self.w.do(f"call void @llvm.prefetch.p0(ptr {ahead}, i32 0, i32 3, i32 1)")
 
     def load_vector(self, dtype: DType, at: str, mask: str | None, hint: str) -> str:
         vt = llvm_type(dtype, self.lanes)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from ..ir.nodes import ArrayParam, Instr, Var
 from ..ir.source import EntryPoint
 from ..ir.target import Target
-from ..types import Layout, i32
+from ..types import i32
 from .affine import access, indices_of
 from .cost import choose_lanes, iteration_ns, local_arrays, size_of
 from .llvm_body import Body
@@ -21,14 +21,14 @@ from .llvm_ops import Arithmetic
 from .llvm_reduce import Accumulators
 from .llvm_text import Writer, identifier
 from .params import EntryPlan, Plan
+from .streams import address_slice, anchor, leading_loads, streamed_store
 from .uniform import Flow, analyse
 from .walk import instructions
 
 __all__ = ["Module", "print_module"]
 
 _ONE_COPY = 1200  # instructions of a body beyond which there is no unmasked copy
-_STREAM_SIZE = 150  # instructions of a body that may have a copy with non-temporal stores
-_STREAM_LOADS = 4  # loads of such a body: a stencil's many loads hide what its stores cost, and gained nothing
+_ALIGNED_GROUPS = 4  # groups of lanes in a row from which on the row begins with a short one, so that the others are aligned
 _STREAM_BYTES = 32 << 20  # stored by a launch, from which on the caches would not keep them
 
 
@@ -80,7 +80,10 @@ class _Entry:
         self.body.memory.used = {a for i in instructions(entry.prologue, entry.body) for a in i.args}
         self.reductions = Accumulators(self.body, entry.reductions) if entry.reductions else None
         self.size = size_of(entry)
-        self.stream = self._streamed()
+        x86 = target.arch.startswith("x86-64")
+        self.stream = streamed_store(entry, self.flow) if x86 else None
+        self.anchor = self.stream or (anchor(entry, self.flow) if x86 and target.vector_bits >= 256 else None)
+        self.body.memory.leading = leading_loads(entry, self.flow)
         self.streaming = ""  # i1: whether this launch bypasses the caches
         self.cost = -1.0 if entry.single else iteration_ns(entry, self.flow)
 
@@ -223,7 +226,7 @@ class _Entry:
             w.start(done)
             return
         check, tail = w.label("groups"), w.label("tail")
-        if self.stream is not None:
+        if self.anchor is not None:
             self._align(first, last, count, some, check)
         w.start(check)
         now = w.op("i", f"load i64, ptr {at}")
@@ -253,7 +256,7 @@ class _Entry:
         w.start(some)
         now, on = w.op("i", f"load i64, ptr {at}"), w.op("on", f"load i64, ptr {count}")
         self._group(now, first, self._first_lanes(on))
-        if self.stream is not None:
+        if self.anchor is not None:
             self._advance(at, now, on, last, check, done)
         w.start(done)
 
@@ -295,51 +298,6 @@ class _Entry:
 
     # ---- non-temporal stores
 
-    def _streamed(self) -> Instr | None:
-        """The store that may bypass the caches: the only one, contiguous, of an array that is not read, in a straight body."""
-        if (
-            self.lanes == 1
-            or self.entry.single
-            or self.reductions is not None
-            or self.size > _STREAM_SIZE
-            or not self.target.arch.startswith("x86-64")
-        ):
-            return None
-        stores = []
-        loaded: list[object] = []
-        for node in self.entry.body.body:
-            if not isinstance(node, Instr) or node.op == "atomic":
-                return None
-            if node.op in ("store", "store_flat"):
-                stores.append(node)
-            elif node.op in ("load", "load_flat"):
-                loaded.append(node.attr)
-        if len(stores) != 1 or len(loaded) > _STREAM_LOADS:
-            return None
-        store = stores[0]
-        array, _ = indices_of(store)
-        if not isinstance(array, ArrayParam) or array in loaded or array.layout == Layout.GENERAL:
-            return None
-        if access(store, self.flow.form).step != 1 or array.dtype.itemsize * self.lanes not in (16, 32, 64):
-            return None
-        return store if self._address_slice(store) is not None else None
-
-    def _address_slice(self, store: Instr) -> list[Instr] | None:
-        """The instructions that compute the store's indices, if they are arithmetic of the launch's indices alone."""
-        _, indices = indices_of(store)
-        need: set[Instr] = set()
-        work = list(indices)
-        while work:
-            instr = work.pop()
-            if instr in need:
-                continue
-            if instr.op not in ("const", "arg", "shape", "index", "add", "sub", "mul", "neg", "lshift", "cast"):
-                return None
-            need.add(instr)
-            work += instr.args
-        out = [i for i in self.entry.body.body if isinstance(i, Instr) and i in need]
-        return out if len(out) == len(need) else None
-
     def _decide_streaming(self) -> None:
         assert self.stream is not None
         w = self.w
@@ -350,28 +308,30 @@ class _Entry:
         self.streaming = w.op("streaming", f"icmp uge i64 {total}, {_STREAM_BYTES // array.dtype.itemsize}")
 
     def _align(self, first: str, last: str, count: str, some: str, check: str) -> None:
-        """Steps a few iterations up to where the store's address is aligned to the vector."""
-        assert self.stream is not None
-        w, body = self.w, self.body
-        store = self.stream
-        array, _ = indices_of(store)
+        """Steps a few iterations up to where the anchor's address is aligned to the vector: always for non-temporal stores, else in rows
+        that are long enough to gain from it."""
+        assert self.anchor is not None
+        w, body, n = self.w, self.body, self.lanes
+        array, _ = indices_of(self.anchor)
         assert isinstance(array, ArrayParam)
         align = w.label("align")
-        w.cbr(self.streaming, align, check)
+        left = w.op("left", f"sub nsw i64 {last}, {first}")
+        wanted = w.op("long", f"icmp sge i64 {left}, {_ALIGNED_GROUPS * n}")
+        if self.streaming:
+            wanted = w.op("aligned", f"select i1 {self.streaming}, i1 true, i1 {wanted}")
+        w.cbr(wanted, align, check)
         w.start(align)
         dim = self.entry.rank - 1
         body.index[dim] = self._index(dim, first, f"index{dim}")
-        part = self._address_slice(store)
+        part = address_slice(self.entry, self.anchor)
         assert part is not None
         for instr in part:
             body._instr(instr, None)
-        address = w.op(
-            "address", f"ptrtoint ptr {body.memory._base(array, access(store, self.flow.form), store.op == 'store_flat')} to i64"
-        )
+        flat = self.anchor.op in ("load_flat", "store_flat")
+        address = w.op("address", f"ptrtoint ptr {body.memory._base(array, access(self.anchor, self.flow.form), flat)} to i64")
         size = array.dtype.itemsize
-        over = w.op("over", f"and i64 {w.op('less', f'sub i64 0, {address}')}, {size * self.lanes - 1}")
+        over = w.op("over", f"and i64 {w.op('less', f'sub i64 0, {address}')}, {min(size * n, 64) - 1}")
         steps = w.op("steps", f"udiv i64 {over}, {size}")
-        left = w.op("left", f"sub nsw i64 {last}, {first}")
         on = w.op("on", f"select i1 {w.op('short', f'icmp slt i64 {left}, {steps}')}, i64 {left}, i64 {steps}")
         w.do(f"store i64 {on}, ptr {count}")
         w.cbr(w.op("some", f"icmp sgt i64 {on}, 0"), some, check)

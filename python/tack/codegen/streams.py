@@ -1,0 +1,126 @@
+"""How a launch walks through memory: stores that may bypass the caches, the access whose address rows are aligned to, loads that run ahead.
+
+Measured on a CPU with 64-byte lines (7-point stencil, 256^3 f32): five of seven 64-byte loads across two lines cost 80 % more than two of
+them; the hardware's prefetchers stop at the 4 KiB page, so asking for the foremost of the rows a page ahead saves 15 %.
+"""
+
+from __future__ import annotations
+
+from ..ir.nodes import ArrayParam, Instr
+from ..types import Layout
+from .affine import access, constant, indices_of
+from .params import EntryPlan
+from .uniform import Flow
+
+__all__ = ["AHEAD_BYTES", "address_slice", "anchor", "leading_loads", "streamed_store"]
+
+AHEAD_BYTES = 4096  # how far ahead foremost rows are asked for
+_SIZE = 150  # instructions of a body that is bound by memory
+_STREAM_LOADS = 4  # of a body with non-temporal stores: a stencil's many loads hide what its stores cost, and gained nothing
+_INDEX_MATH = ("const", "arg", "shape", "index", "add", "sub", "mul", "neg", "lshift", "cast")
+
+
+def _memory(entry: EntryPlan) -> list[Instr] | None:
+    """Loads and stores of a straight body of few instructions; None for other bodies."""
+    if entry.single or entry.reductions or len(entry.body.body) > _SIZE:
+        return None
+    out = []
+    for node in entry.body.body:
+        if not isinstance(node, Instr) or node.op == "atomic":
+            return None
+        if node.op in ("store", "store_flat", "load", "load_flat"):
+            out.append(node)
+    return out
+
+
+def _contiguous(instr: Instr, flow: Flow) -> ArrayParam | None:
+    """The array argument of which the lanes access neighbours."""
+    array, _ = indices_of(instr)
+    if not isinstance(array, ArrayParam) or array.layout == Layout.GENERAL:
+        return None
+    return array if access(instr, flow.form).step == 1 else None
+
+
+def address_slice(entry: EntryPlan, instr: Instr) -> list[Instr] | None:
+    """The instructions that compute the indices of a memory access, if they are arithmetic of the launch's indices alone."""
+    _, indices = indices_of(instr)
+    need: set[Instr] = set()
+    work = list(indices)
+    while work:
+        value = work.pop()
+        if value in need:
+            continue
+        if value.op not in _INDEX_MATH:
+            return None
+        need.add(value)
+        work += value.args
+    out = [i for i in entry.body.body if isinstance(i, Instr) and i in need]
+    return out if len(out) == len(need) else None
+
+
+def streamed_store(entry: EntryPlan, flow: Flow) -> Instr | None:
+    """The store that may bypass the caches: the only one, contiguous, of an array that is not read."""
+    memory = _memory(entry)
+    if flow.lanes == 1 or memory is None:
+        return None
+    stores = [i for i in memory if i.op in ("store", "store_flat")]
+    if len(stores) != 1 or len(memory) - 1 > _STREAM_LOADS:
+        return None
+    store = stores[0]
+    array = _contiguous(store, flow)
+    if array is None or any(indices_of(i)[0] is array for i in memory if i is not store):
+        return None
+    if array.dtype.itemsize * flow.lanes not in (16, 32, 64):
+        return None
+    return store if address_slice(entry, store) is not None else None
+
+
+def _offset(index: Instr) -> tuple[Instr, int]:
+    """``index`` as something and a constant."""
+    total = 0
+    while index.op in ("add", "sub"):
+        left, right = index.args
+        k = constant(right)
+        if k is not None:
+            total += k if index.op == "add" else -k
+            index = left
+            continue
+        k = constant(left)
+        if k is None or index.op == "sub":
+            break
+        total += k
+        index = right
+    return index, total
+
+
+def anchor(entry: EntryPlan, flow: Flow) -> Instr | None:
+    """Of contiguous accesses, one of those that are most often at the same place within a vector: worth aligning rows to."""
+    memory = _memory(entry)
+    if flow.lanes == 1 or memory is None:
+        return None
+    classes: dict[tuple[object, ...], list[Instr]] = {}
+    for instr in memory:
+        array = _contiguous(instr, flow)
+        if array is None or array.dtype.itemsize * flow.lanes < 32 or address_slice(entry, instr) is None:
+            continue
+        classes.setdefault((array, *_offset(indices_of(instr)[1][-1])), []).append(instr)
+    if sum(map(len, classes.values())) < 2:
+        return None
+    best = max(classes.values(), key=lambda c: (len(c), c[0].op in ("store", "store_flat")))
+    return best[0]
+
+
+def leading_loads(entry: EntryPlan, flow: Flow) -> set[Instr]:
+    """Of loads that read several rows of one array, the ones that are the first to come to a place in memory."""
+    memory = _memory(entry)
+    if flow.lanes == 1 or memory is None:
+        return set()
+    groups: dict[tuple[object, ...], dict[tuple[int, ...], Instr]] = {}
+    for instr in memory:
+        array = _contiguous(instr, flow)
+        if array is None or instr.op != "load":
+            continue
+        split = [_offset(index) for index in indices_of(instr)[1]]
+        rows = groups.setdefault((array, *(base for base, _ in split)), {})
+        rows.setdefault(tuple(offset for _, offset in split[:-1]), instr)
+    return {rows[max(rows)] for rows in groups.values() if len(rows) > 1}
