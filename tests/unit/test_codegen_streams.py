@@ -76,6 +76,8 @@ def test_the_foremost_row_is_asked_for_ahead() -> None:
     """One of seven loads runs ahead, in full groups alone; loads of one row need no help."""
     wide = text(stencil())
     assert wide.count("call void @llvm.prefetch.p0(") == 1
-    before = wide[: wide.index("call void @llvm.prefetch.p0(")]
-    assert "add i64 %index0, 1" in before[before.rindex("\ngroup:") :]  # the plane after this one
+    before = wide[wide.index("\ngroup:") : wide.index("call void @llvm.prefetch.p0(")]
+    steps = re.findall(r"%(\S+) = (add|sub) i64 %([^,\n]+), (\d+)", before)
+    assert steps[-1][1:] == ("add", steps[0][0], "1")  # the plane after this cell's
+    assert steps[0][2].startswith("coordinate0")
     assert "llvm.prefetch" not in text(stencil(loads=3))
