@@ -80,7 +80,8 @@ void Arguments::add_array(std::size_t i, const Array& array) {
 Device* Arguments::choose_device() {
   if (default_ == nullptr) default_ = &default_device();
   Device* chosen = default_serves_ ? default_ : device_serves_ ? device_ : nullptr;
-  key_[0] = reinterpret_cast<std::uintptr_t>(chosen);
+  static_assert(alignof(Device) > 1);
+  key_[0] = reinterpret_cast<std::uintptr_t>(chosen) | (state().debugging.load(std::memory_order_relaxed) ? 1u : 0u);
   return chosen;
 }
 

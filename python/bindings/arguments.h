@@ -62,7 +62,8 @@ class Arguments {
 
   /// Takes argument i. Answers `no` without a Python error, for whoever words the refusal.
   Taken take(std::size_t i, PyObject* object);
-  /// Chooses the device that can address all arrays: the default one, else the first array's. Fills the key's first word.
+  /// Chooses the device that can address all arrays: the default one, else the first array's. Fills the key's first word, whose last bit
+  /// says whether the kernel is to check (devices lie at even addresses).
   /// Null when there is none; `conflict` then has the positions of two arrays that no device joins.
   Device* choose_device();
   std::pair<std::size_t, std::size_t> conflict() const noexcept { return {first_, other_}; }
@@ -71,6 +72,7 @@ class Arguments {
 
   std::span<const Argument> values() noexcept { return values_.span(); }
   std::span<const KeyWord> key() noexcept { return key_.span(); }
+  bool debug() noexcept { return (key_[0] & 1u) != 0; }
 
  private:
   static constexpr std::size_t usual = 16;

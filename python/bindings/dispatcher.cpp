@@ -136,6 +136,7 @@ bool Dispatcher::bind(std::span<PyObject*> slots, PyObject* const* args, std::si
 SpecializationRef Dispatcher::specialize(PyObject* self, PyObject* const* slots, Arguments& arguments, Device& device) {
   nb::list items;
   for (std::size_t i = 0; i < names_.size(); ++i) items.append(nb::handle(slots[i]));
+  const SpecializingMode mode(arguments.debug());
   const nb::object answer = miss_(nb::handle(self), nb::tuple(items), device_object(device));
   if (!nb::isinstance<nb::tuple>(answer) || nb::len(answer) != 2 || !nb::isinstance<Kernel>(answer[0]))
     throw Error(ErrorCode::internal, "Kernel '" + name_ + "': the miss callback must answer (Kernel, list of guards)");

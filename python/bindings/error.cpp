@@ -24,6 +24,10 @@ PyObject* exception_type(ErrorCode code) {
       return s.unsupported_error.is_valid() ? s.unsupported_error.ptr() : PyExc_NotImplementedError;
     case ErrorCode::compile:
       return s.compile_error.is_valid() ? s.compile_error.ptr() : PyExc_RuntimeError;
+    case ErrorCode::index:
+      return PyExc_IndexError;
+    case ErrorCode::assertion:
+      return PyExc_AssertionError;
     case ErrorCode::unavailable:
     case ErrorCode::corrupt:
     case ErrorCode::driver:

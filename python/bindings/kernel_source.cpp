@@ -126,6 +126,15 @@ KernelSource kernel_source_from(nb::handle source) {
   if (const nb::object type = source.attr("result_type"); !type.is_none()) s.result_type = dtype_of(type);
   s.result_offset = field<std::int64_t>(source, "result_offset");
   s.simd = field<std::uint32_t>(source, "simd");
+  each(source, "sites", [&](nb::handle e) {
+    RecordSite site{.kind = word_field<RecordSite::Kind>(e, "kind", site_kinds, "kind of record"),
+                    .line = field<std::uint32_t>(e, "line"),
+                    .file = field<std::string>(e, "file"),
+                    .text = field<std::string>(e, "text"),
+                    .values = {}};
+    each(e, "values", [&](nb::handle type) { site.values.push_back(dtype_of(type)); });
+    s.sites.push_back(std::move(site));
+  });
   return s;
 }
 

@@ -14,12 +14,13 @@ namespace tack::python {
 KernelSource kernel_source_from(nanobind::handle source);
 
 // Position i is the name of the enumerator with the value i.
-inline constexpr std::array<std::string_view, 9> param_kinds{"pointer", "shape", "stride",   "scalar", "extent",
-                                                             "start",   "step",  "sequence", "scratch"};
+inline constexpr std::array<std::string_view, 10> param_kinds{"pointer", "shape", "stride",   "scalar",  "extent",
+                                                              "start",   "step",  "sequence", "scratch", "records"};
 inline constexpr std::array<std::string_view, 17> extent_ops{"constant", "shape",    "scalar", "sequence", "add", "sub",
                                                              "mul",      "floordiv", "mod",    "min",      "max", "neg",
                                                              "select",   "lt",       "le",     "eq",       "ne"};
 inline constexpr std::array<std::string_view, 3> step_kinds{"launch", "sequence_begin", "sequence_end"};
 inline constexpr std::array<std::string_view, 7> argument_kinds{"array", "integer", "unsigned", "floating", "boolean", "none", "strong"};
+inline constexpr std::array<std::string_view, 3> site_kinds{"print", "assertion", "index"};
 
 }  // namespace tack::python

@@ -18,6 +18,7 @@ NB_MODULE(_runtime, m) {
   py::bind_kernel(m);
   py::bind_runtime(m);
   py::bind_cpu_compiler(m);
+  py::bind_debug(m);
   py::bind_dispatcher(m);
   py::install_python_pool(m);
 }

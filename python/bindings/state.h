@@ -5,6 +5,7 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -51,6 +52,7 @@ struct State {
   PyTypeObject* array_base = nullptr;           // tack._runtime.Array
   PyTypeObject* array_type = nullptr;           // tack.Array once registered, else array_base: the type tested first
   bool python_pool = false;                     // launches may run Python, so they never keep the GIL as their guard
+  std::atomic<bool> debugging{false};           // calls take kernels that check every index and every assert
   nb::ft_mutex mutex;
 };
 State& state();
@@ -61,6 +63,20 @@ nb::object device_object(Device& device);
 Device& default_device();
 /// "cpu", started.
 Device& cpu_device();
+
+/// Whether kernels specialized on this thread are to check: what the call that is being specialized asked for, else the process's mode.
+bool debugging() noexcept;
+/// For the scope of a specialization: the mode that its key has, whatever other threads set meanwhile.
+class SpecializingMode {
+ public:
+  explicit SpecializingMode(bool debug) noexcept;
+  ~SpecializingMode();
+  SpecializingMode(const SpecializingMode&) = delete;
+  SpecializingMode& operator=(const SpecializingMode&) = delete;
+
+ private:
+  int before_;
+};
 
 /// Puts `error` into Python's error indicator as the exception that error.hpp names for its code.
 void set_python_error(const Error& error) noexcept;
@@ -99,6 +115,7 @@ void bind_kernel(nb::module_& m);
 void bind_runtime(nb::module_& m);
 void bind_dispatcher(nb::module_& m);
 void bind_cpu_compiler(nb::module_& m);
+void bind_debug(nb::module_& m);
 /// Installs the ThreadPoolExecutor as the CPU pool where the settings or the platform ask for it.
 void install_python_pool(nb::module_& m);
 

@@ -212,7 +212,7 @@ def test_extents_wrap_and_never_trap() -> None:
 def test_print_and_assert() -> None:
     b, lines = B.Builder(), list[str]()
     b.op("print", None, b.const(3), b.const(0.5, f64), attr="{} and {}")
-    b.op("assert_", None, b.const(False, BOOL), attr="broken {}")
+    b.op("assert_", None, b.const(False, BOOL), attr="broken {{}}")
     with pytest.raises(AssertionError, match="kernel 'k': broken {}"):
         run(ir.Kernel("k", [], [ir.Segment(b.root)]), [], output=lines.append)
     assert lines == ["3 and 0.5"]

@@ -18,6 +18,7 @@ class Allocator;
 class DeviceImpl;
 class Kernel;
 class ModuleImpl;
+class Records;
 class Runtime;
 struct KernelSource;
 struct KernelKey;
@@ -95,6 +96,11 @@ class TACK_API Device {
 
   DeviceImpl& impl() noexcept { return *impl_; }  // for libtack's own files
   Allocator& allocator() noexcept;                // for libtack's own files
+  /// Takes what a launched kernel reports: delivers it now, or on a queued device at the wait. For libtack's own files.
+  void reported(Records records);
+  /// Delivers what the launches before a wait that has just ended reported: prints it, and throws the first failure. For libtack's own
+  /// files.
+  void settle();
   /// Destroys the code of a kernel once no queued launch can be using it. For libtack's own files.
   void retire(std::unique_ptr<ModuleImpl> module) noexcept;
 

@@ -23,6 +23,8 @@ enum class ErrorCode : std::uint8_t {
   io,                ///< OSError: a file could not be read or written
   driver,            ///< RuntimeError: a native call failed
   internal,          ///< RuntimeError: a defect in tack
+  index,             ///< IndexError: a kernel built with checks used an index outside of its array
+  assertion,         ///< AssertionError: an assert of a kernel built with checks failed
 };
 
 /// Immutable and cheap to copy; `what()` is the whole message, ready to show.

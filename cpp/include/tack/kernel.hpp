@@ -27,6 +27,7 @@ enum class ParamKind : std::uint8_t {
   step = 6,      ///< index step of this launch along `dim`
   sequence = 7,  ///< current value of the variable of the `arg`-th enclosing tack.sequential; 0 is the outermost
   scratch = 8,   ///< device address of the kernel's scratch cells
+  records = 9,   ///< device address of the call's record buffer, see RecordSite
 };
 struct ParamSlot {
   ParamKind kind = ParamKind::pointer;
@@ -99,6 +100,22 @@ struct ArgumentSpec {
   std::int64_t max = std::numeric_limits<std::int64_t>::max();
 };
 
+/// A place in a kernel that reports something while it runs: a print, an assert, an index. A record holds the site's number and values,
+/// a 64-bit word each (signed integers extended, f32 in the low half); all else that is said of it stands here.
+///
+/// The record buffer of a call, in 64-bit words: word 0 is 0, and 1 once an iteration has failed (whoever changes it, by
+/// compare-exchange, writes the one record at word 16; entries that check anything return when they see it). Word 8 counts the prints
+/// (atomic add), word 9 is how many of them fit: print n < fits has its record behind the failure's, n records on; others are lost. All
+/// records are as long as the longest.
+struct RecordSite {
+  enum class Kind : std::uint8_t { print = 0, assertion = 1, index = 2 };
+  Kind kind = Kind::print;
+  std::uint32_t line = 0;     ///< in `file`, 1-based; 0: not known
+  std::string file;           ///< as Python names it
+  std::string text;           ///< what is said: "{}" or "{:+08.3f}" for each value, "{{" and "}}" for braces
+  std::vector<DType> values;  ///< scalars, bool among them
+};
+
 /// Everything a runtime needs to build and launch a kernel. No Python object and no pointer in it: it can be stored.
 struct TACK_API KernelSource {
   std::string name;     ///< the Python function's
@@ -113,6 +130,7 @@ struct TACK_API KernelSource {
   DType result_type{};              ///< of a returned scalar, which lies at result_offset in scratch
   std::int64_t result_offset = -1;  ///< negative: returns nothing
   std::uint32_t simd = 1;           ///< lanes the CPU code was printed for (for inspection)
+  std::vector<RecordSite> sites;    ///< what it may report; empty for nearly all kernels
 };
 
 /// Names a specialization as the front end knows it (function text, captured values, argument types, target, options): a 32-byte
@@ -174,7 +192,8 @@ class TACK_API Kernel {
   double predict(std::span<const Argument> arguments) const noexcept;
   /// Checks ranges and limits, then runs (CPU) or queues the whole schedule. Empty launches do nothing. The arguments must fit
   /// source().arguments in kind, dtype, rank and layout (`check` tests that).
-  /// Throws Error(invalid_argument) for limits and extents, Error(overflow) for an integer outside its range.
+  /// Throws Error(invalid_argument) for limits and extents, Error(overflow) for an integer outside its range. A kernel built with checks
+  /// throws Error(index) or Error(assertion) for the first failure that an iteration reported: here, or on a queued device at the wait.
   Result launch(std::span<const Argument> arguments) const;
   /// Throws Error(type_mismatch) or Error(invalid_argument) naming kernel and parameter when an argument does not fit.
   void check(std::span<const Argument> arguments) const;

@@ -35,6 +35,10 @@ using CpuCompiler = std::function<std::vector<std::byte>(const CompileRequest&)>
 using ParallelBody = void (*)(void* context, std::int64_t begin, std::int64_t end);
 using ParallelFor = std::function<void(std::int64_t n, std::int64_t grain, int threads, ParallelBody body, void* context)>;
 
+/// Receives what kernels print: the text of one call, lines in the order of their records. Called on the thread that launched or waited,
+/// without locks held; what it throws comes out there.
+using PrintSink = std::function<void(std::string_view text)>;
+
 class RuntimeImpl;
 
 /// Thread-safe. Devices, buffers and kernels keep their Runtime alive, and a Runtime keeps its devices.
@@ -59,6 +63,8 @@ class TACK_API Runtime : public std::enable_shared_from_this<Runtime> {
   /// Replaces the CPU pool for every CPU device of this runtime; an empty function restores it.
   void set_parallel_for(ParallelFor f);
   void set_log_sink(LogSink sink);
+  /// An empty function restores the default: the process's standard output.
+  void set_print_sink(PrintSink sink);
 
   /// Small records of a front end (what an earlier process learnt about a function) in the same disk cache, under 32 bytes made by
   /// `digest` or any other key. Neither throws for the disk's sake: get answers nothing, put does nothing, both log.

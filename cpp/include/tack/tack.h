@@ -19,7 +19,7 @@
 #include "tack/export.hpp"
 
 #define TACK_VERSION "0.1.0"
-#define TACK_ABI_VERSION 1
+#define TACK_ABI_VERSION 2
 
 #ifdef __cplusplus
 extern "C" {
@@ -41,7 +41,9 @@ typedef enum tack_status {
   TACK_CORRUPT = 8,          /* damaged data */
   TACK_IO = 9,               /* a file could not be read or written */
   TACK_DRIVER = 10,          /* a native call failed */
-  TACK_INTERNAL = 11         /* a defect in tack */
+  TACK_INTERNAL = 11,        /* a defect in tack */
+  TACK_INDEX = 12,           /* a kernel built with checks used an index outside of its array */
+  TACK_ASSERTION = 13        /* an assert of a kernel built with checks failed */
 } tack_status;
 
 /* Element types: DLPack's type code in bits 8 to 15, bits in 0 to 7. */

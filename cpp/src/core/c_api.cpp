@@ -60,6 +60,7 @@ tack_status guarded(Body body) noexcept {
 }
 static_assert(TACK_INVALID_ARGUMENT == static_cast<int>(ErrorCode::invalid_argument) + 1);
 static_assert(TACK_INTERNAL == static_cast<int>(ErrorCode::internal) + 1);
+static_assert(TACK_ASSERTION == static_cast<int>(ErrorCode::assertion) + 1);
 
 template <class Pointer>
 Pointer* required(Pointer* pointer, const char* what) {

@@ -14,6 +14,8 @@ namespace tack {
 
 namespace {
 
+constexpr std::size_t max_pending_records = 64;  // launches whose reports wait to be read
+
 /// What a front entry of the disk cache holds: all of a kernel but its text, and where its binary lies.
 std::string front_key(const KernelKey& key) { return "front:" + key.digest; }
 std::string binary_key(const std::string& content) { return "binary:" + content; }
@@ -39,11 +41,13 @@ Device::Device(std::unique_ptr<Data> data, std::unique_ptr<DeviceImpl> impl) : d
 Device::~Device() {
   try {
     impl_->synchronize();
+    settle();
   } catch (const std::exception& error) {
     data_->runtime.impl().log.write(LogLevel::error,
                                     text("'", data_->name, "' ended with an error that nobody has waited for: ", error.what()));
   }
   data_->retired.clear();
+  data_->pending.clear();
   data_.reset();  // with the allocator, which gives its memory back through impl_
 }
 
@@ -77,6 +81,42 @@ void Device::synchronize() {
     std::move(unused.begin(), unused.end(), std::back_inserter(data_->retired));
     throw;
   }
+  settle();
+}
+
+void Device::reported(Records records) {
+  if (!capabilities().queued) {
+    records.deliver();
+    return;
+  }
+  bool full = false;
+  {
+    const std::lock_guard lock(data_->mutex);
+    data_->pending.push_back(std::move(records));
+    full = data_->pending.size() >= max_pending_records;
+  }
+  if (full) settle();  // reading them waits
+}
+
+void Device::settle() {
+  if (!capabilities().queued) return;
+  std::vector<Records> done;
+  {
+    const std::lock_guard lock(data_->mutex);
+    done.swap(data_->pending);
+  }
+  std::exception_ptr first;
+  for (Records& records : done) {
+    try {
+      records.deliver();
+    } catch (const std::exception& error) {
+      if (first)
+        data_->runtime.impl().log.write(LogLevel::error, text("'", data_->name, "' reports a failure after the first: ", error.what()));
+      else
+        first = std::current_exception();
+    }
+  }
+  if (first) std::rethrow_exception(first);
 }
 
 void Device::retire(std::unique_ptr<ModuleImpl> module) noexcept {

@@ -13,6 +13,7 @@
 
 #include "backend.h"
 #include "core/allocator.h"
+#include "core/records.h"
 #include "core/runtime_impl.h"
 #include "tack/device.hpp"
 #include "tack/kernel.hpp"
@@ -55,6 +56,7 @@ struct Device::Data {
   std::map<std::string, std::weak_ptr<Kernel>> kernels;    // by key; alive as long as somebody uses them
   std::map<std::string, std::shared_ptr<Build>> building;  // by key
   std::vector<std::unique_ptr<ModuleImpl>> retired;        // code that queued launches may still be using
+  std::vector<Records> pending;                            // what queued launches report, in order
 };
 
 }  // namespace tack

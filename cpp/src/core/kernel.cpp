@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "core/allocator.h"
@@ -142,14 +143,14 @@ class KernelCall {
     }
   }
 
-  void launch(const Kernel::Plan::StepPlan& step, const std::int64_t* sequences, const Ranges& ranges, void* scratch) const {
+  void launch(const Kernel::Plan::StepPlan& step, const std::int64_t* sequences, const Ranges& ranges, const Side& side) const {
     if (plan_.max_words <= inline_words) [[likely]] {
       std::array<std::uint64_t, inline_words> words;
-      launch(step, sequences, ranges, scratch, words.data());
+      launch(step, sequences, ranges, side, words.data());
       return;
     }
     std::vector<std::uint64_t> words(plan_.max_words);
-    launch(step, sequences, ranges, scratch, words.data());
+    launch(step, sequences, ranges, side, words.data());
   }
 
   /// Memory that another library sees is finished when the call returns.
@@ -157,15 +158,15 @@ class KernelCall {
     if (!plan_.queued) return;
     for (const std::uint16_t position : plan_.arrays) {
       if (!arguments_[position].array->buffer()->shared()) continue;
-      kernel_.device()->impl().synchronize();
+      kernel_.device()->synchronize();
       return;
     }
   }
 
  private:
-  void launch(const Kernel::Plan::StepPlan& step, const std::int64_t* sequences, const Ranges& ranges, void* scratch,
+  void launch(const Kernel::Plan::StepPlan& step, const std::int64_t* sequences, const Ranges& ranges, const Side& side,
               std::uint64_t* words) const {
-    plan_.fill(step.entry, arguments_, sequences, ranges, scratch, words);
+    plan_.fill(step.entry, arguments_, sequences, ranges, side, words);
     LaunchCommand command;
     command.module = &kernel_.module();
     command.entry = step.entry;
@@ -206,21 +207,26 @@ Result Kernel::launch(std::span<const Argument> arguments) const {
     Ranges ranges;
     plan.evaluate_checked(plan.steps.front(), arguments, nullptr, ranges);
     if (ranges.iterations == 0) return result;
-    call.launch(plan.steps.front(), nullptr, ranges, nullptr);
+    call.launch(plan.steps.front(), nullptr, ranges, {});
     call.finish_shared();
     return result;
   }
   // All that can be refused is refused before anything runs.
   call.walk(false, [](const Plan::StepPlan&, const std::int64_t*, const Ranges&) {});
   const Scratch scratch(*device_, static_cast<std::size_t>(source_.scratch_bytes), plan.stack_scratch);
+  std::optional<Records> records;
+  if (plan.records) records.emplace(*device_, plan.records);
+  const Side side{scratch.pointer(), records ? records->pointer() : nullptr};
   call.walk(true, [&](const Plan::StepPlan& step, const std::int64_t* sequences, const Ranges& ranges) {
-    call.launch(step, sequences, ranges, scratch.pointer());
+    call.launch(step, sequences, ranges, side);
   });
+  if (records) device_->reported(std::move(*records));
   if (source_.result_offset >= 0 && scratch.pointer() != nullptr) {
     std::uint64_t bits = 0;
     static_assert(std::endian::native == std::endian::little, "scratch cells narrower than 64 bits are read into the low bits");
     scratch.read(&bits, source_.result_offset, source_.result_type.size());
     result = result_of(source_.result_type, bits);
+    device_->settle();
   }
   call.finish_shared();
   return result;

@@ -208,7 +208,8 @@ Kernel::Plan::Plan(const KernelSource& kernel_source, const Capabilities& capabi
     if (step.kind == Step::Kind::sequence_begin) open.push_back(steps.size() - 1);
     if (step.kind == Step::Kind::sequence_end) open.pop_back();
   }
-  simple = steps.size() == 1 && source.scratch_bytes == 0;
+  if (!source.sites.empty()) records = std::make_shared<const RecordTable>(source);
+  simple = steps.size() == 1 && source.scratch_bytes == 0 && !records;
 }
 
 Kernel::Plan::WordPlan Kernel::Plan::word_of(const ParamSlot& slot) const {
@@ -237,6 +238,9 @@ Kernel::Plan::WordPlan Kernel::Plan::word_of(const ParamSlot& slot) const {
       return plan;
     case ParamKind::scratch:
       plan.word = Word::scratch;
+      return plan;
+    case ParamKind::records:
+      plan.word = Word::records;
       return plan;
     case ParamKind::scalar:
       break;
@@ -321,7 +325,7 @@ void Kernel::Plan::check_limits(std::span<const Argument> arguments) const {
 }
 
 void Kernel::Plan::fill(std::uint32_t entry, std::span<const Argument> arguments, const std::int64_t* sequences, const Ranges& ranges,
-                        void* scratch, std::uint64_t* words) const noexcept {
+                        const Side& side, std::uint64_t* words) const noexcept {
   const auto low_bits = [](float value) { return std::uint64_t{std::bit_cast<std::uint32_t>(value)}; };
   for (const WordPlan& plan : entries[entry]) {
     const auto argument = [&]() -> const Argument& { return arguments[plan.arg]; };
@@ -349,7 +353,10 @@ void Kernel::Plan::fill(std::uint32_t entry, std::span<const Argument> arguments
         word = bits(sequences[plan.arg]);
         break;
       case Word::scratch:
-        word = reinterpret_cast<std::uintptr_t>(scratch);
+        word = reinterpret_cast<std::uintptr_t>(side.scratch);
+        break;
+      case Word::records:
+        word = reinterpret_cast<std::uintptr_t>(side.records);
         break;
       case Word::integer:
         word = argument().u;

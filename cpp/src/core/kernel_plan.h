@@ -4,12 +4,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "backend.h"
 #include "core/kernel_source_io.h"
+#include "core/records.h"
 #include "tack/kernel.hpp"
 
 namespace tack {
@@ -22,6 +24,12 @@ struct Ranges {
   std::array<std::int64_t, max_dims> start;
   std::array<std::int64_t, max_dims> step;
   std::int64_t iterations;
+};
+
+/// Memory of a call beside its arguments.
+struct Side {
+  void* scratch = nullptr;
+  void* records = nullptr;
 };
 
 /// An integer computed before a launch. The common cases need no program.
@@ -51,6 +59,7 @@ struct Kernel::Plan {
     step,
     sequence,
     scratch,
+    records,
     integer,  // 64 bits as they are
     narrow_signed,
     narrow_unsigned,
@@ -95,7 +104,7 @@ struct Kernel::Plan {
   void evaluate_checked(const StepPlan& step, std::span<const Argument> arguments, const std::int64_t* sequences, Ranges& ranges) const;
   void check_limits(std::span<const Argument> arguments) const;
   /// Fills the parameter block of an entry.
-  void fill(std::uint32_t entry, std::span<const Argument> arguments, const std::int64_t* sequences, const Ranges& ranges, void* scratch,
+  void fill(std::uint32_t entry, std::span<const Argument> arguments, const std::int64_t* sequences, const Ranges& ranges, const Side& side,
             std::uint64_t* words) const noexcept;
 
   const KernelSource& source;
@@ -103,12 +112,13 @@ struct Kernel::Plan {
   const std::uint64_t max_iterations;  // 0: none
   const bool queued;
   const bool stack_scratch;  // the device can use the launching thread's memory as scratch
-  bool simple = false;       // one launch, no scratch
+  bool simple = false;       // one launch, no scratch, no records
   std::size_t max_words = 0;
   std::vector<StepPlan> steps;
   std::vector<std::vector<WordPlan>> entries;
   std::vector<Limit> limits;
-  std::vector<std::uint16_t> arrays;  // positions of the array arguments
+  std::vector<std::uint16_t> arrays;           // positions of the array arguments
+  std::shared_ptr<const RecordTable> records;  // null: the kernel reports nothing
 };
 
 }  // namespace tack

@@ -14,7 +14,7 @@ namespace tack {
 namespace {
 
 constexpr std::string_view magic = "tack";
-constexpr std::uint32_t version = 1;  // of this format; any other is refused, and a cache entry of it made anew
+constexpr std::uint32_t version = 2;  // of this format; any other is refused, and a cache entry of it made anew
 
 class Writer {
  public:
@@ -196,6 +196,23 @@ Step read_step(Reader& in) {
   return step;
 }
 
+void write(Writer& out, const RecordSite& site) {
+  out.u8(static_cast<std::uint8_t>(site.kind));
+  out.u32(site.line);
+  out.string(site.file);
+  out.string(site.text);
+  out.list(site.values, [&](DType type) { write(out, type); });
+}
+RecordSite read_site(Reader& in) {
+  RecordSite site;
+  site.kind = static_cast<RecordSite::Kind>(in.u8());
+  site.line = in.u32();
+  site.file = in.string();
+  site.text = in.string();
+  site.values = in.list<DType>([&] { return read_dtype(in); });
+  return site;
+}
+
 void write(Writer& out, const KernelSource& source, std::string_view source_text) {
   out.string(source.name);
   out.string(source.target);
@@ -209,6 +226,7 @@ void write(Writer& out, const KernelSource& source, std::string_view source_text
   write(out, source.result_type);
   out.i64(source.result_offset);
   out.u32(source.simd);
+  out.list(source.sites, [&](const RecordSite& site) { write(out, site); });
 }
 KernelSource read_source(Reader& in) {
   KernelSource source;
@@ -224,6 +242,7 @@ KernelSource read_source(Reader& in) {
   source.result_type = read_dtype(in);
   source.result_offset = in.i64();
   source.simd = in.u32();
+  source.sites = in.list<RecordSite>([&] { return read_site(in); });
   validate(source, ErrorCode::corrupt);
   return source;
 }

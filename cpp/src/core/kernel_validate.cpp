@@ -4,6 +4,7 @@
 
 #include "core/dtype_check.h"
 #include "core/kernel_source_io.h"
+#include "core/records.h"
 #include "core/text.h"
 
 namespace tack {
@@ -20,6 +21,7 @@ class Validator {
     require(source_.arguments.size() <= 0xffff, "it has too many parameters");
     for (const ArgumentSpec& argument : source_.arguments) check(argument);
     for (const EntryPoint& entry : source_.entries) check(entry);
+    for (const RecordSite& site : source_.sites) check(site);
     check_steps();
     require(source_.scratch_bytes <= max_scratch_bytes, "its scratch is too large");
     if (source_.result_offset >= 0) {
@@ -77,10 +79,20 @@ class Validator {
         case ParamKind::scratch:
           require(source_.scratch_bytes != 0, "it takes the address of scratch that it does not have");
           break;
+        case ParamKind::records:
+          require(!source_.sites.empty(), "it takes the address of records that it does not have");
+          break;
         default:
           require(false, "a parameter word has an unknown kind");
       }
     }
+  }
+
+  void check(const RecordSite& site) const {
+    require(site.kind <= RecordSite::Kind::index, "a record has an unknown kind");
+    require(site.values.size() <= max_record_values, "a record has too many values");
+    for (const DType type : site.values) require(is_known(type) && type.lanes == 1, "a record has a value of an unknown type");
+    require(fits_values(site), "the text of a record does not fit its values");
   }
 
   void check_scalar(const ParamSlot& slot) const {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <exception>
 #include <utility>
 
@@ -162,6 +163,18 @@ ParallelFor RuntimeImpl::parallel_for() const {
   return parallel_for_;
 }
 
+void RuntimeImpl::print(std::string_view text) {
+  PrintSink sink;
+  {
+    const std::lock_guard lock(mutex_);
+    sink = print_sink_;
+  }
+  if (sink)
+    sink(text);
+  else
+    std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
 std::shared_ptr<Runtime> Runtime::create(Config config) {
   // The constructor is private, which make_shared cannot call.
   return std::shared_ptr<Runtime>(new Runtime(std::move(config)));
@@ -217,6 +230,11 @@ void Runtime::set_parallel_for(ParallelFor f) {
 }
 
 void Runtime::set_log_sink(LogSink sink) { impl_->log.set_sink(std::move(sink)); }
+
+void Runtime::set_print_sink(PrintSink sink) {
+  const std::lock_guard lock(impl_->mutex_);
+  std::swap(impl_->print_sink_, sink);
+}
 
 const Config& Runtime::config() const noexcept { return impl_->config; }
 

@@ -30,6 +30,8 @@ class RuntimeImpl {
   std::vector<std::byte> compile_cpu(const CompileRequest& request);
   /// A host's parallel_for, or empty.
   ParallelFor parallel_for() const;
+  /// Hands on what a kernel printed.
+  void print(std::string_view text);
   /// Adds a kind of device to those of make_backends(), before the first device is asked for. Tests bring their stand-ins this way.
   void add_backend(std::unique_ptr<Backend> backend);
 
@@ -45,6 +47,7 @@ class RuntimeImpl {
   std::map<std::string, std::unique_ptr<Device>> devices_;  // by full name; handles share the ownership of the Runtime, see device.hpp
   CpuCompiler cpu_compiler_;
   ParallelFor parallel_for_;
+  PrintSink print_sink_;
 };
 
 }  // namespace tack

@@ -45,6 +45,7 @@ from .nodes import (
     While,
 )
 from .nodes import Sequence as SequenceItem
+from .records import filled
 
 __all__ = [
     "REDUCTION_BLOCK",
@@ -68,6 +69,10 @@ MathLibrary: TypeAlias = "Callable[[str, DType], Function | None]"
 """The typed function that computes a math function of a float type, or None if there is none."""
 
 
+def _print(text: str) -> None:
+    print(text, end="")
+
+
 class InterpreterError(Exception):
     """The IR does what no verified kernel may do, e.g. reads a variable that was never set."""
 
@@ -78,12 +83,13 @@ def run(
     *,
     math_library: MathLibrary | None = None,
     shuffle: random.Random | None = None,
-    output: Callable[[str], object] = print,
+    output: Callable[[str], object] = _print,
 ) -> Number | None:
     """Runs ``kernel`` on ``args`` (buffers and Python numbers, in parameter order); the arrays are written in place.
 
     ``math_library`` gives tack's own functions, for answers that match generated code bit for bit; without it, Python's ``math`` in
     f64, rounded once. ``shuffle`` runs each parallel loop's iterations (or the blocks of its reductions) in its own order.
+    ``output`` takes what the kernel prints, line ends included.
     Answers the kernel's result. Raises IndexError naming kernel, array, index and shape; AssertionError where the kernel asserts.
     """
     machine = _Machine(kernel.name, math_library, output)
@@ -92,7 +98,7 @@ def run(
 
 def evaluate(function: Function, args: Sequence[Number], *, math_library: MathLibrary | None = None) -> tuple[Number, ...]:
     """The results of a device function for scalar arguments of its parameters' types."""
-    return _Machine(function.name, math_library, print).call(function, args)
+    return _Machine(function.name, math_library, _print).call(function, args)
 
 
 def evaluate_extent(extent: Extent, args: Sequence[Any], sequences: Sequence[int] = ()) -> int:
@@ -369,12 +375,14 @@ class _Machine:
         return arith.round_to(_python_math(name, list(map(float, args))), source)
 
     def debugging(self, node: Instr, args: list[Number]) -> None:
-        text = str(node.attr)
-        if node.op == "print":
-            self.output(text.format(*args))
-        elif not args[0]:
-            message = text.format(*args[1:]) if args[1:] else text  # the user's own text may have braces in it
-            raise AssertionError(f"kernel {self.name!r}{_at(node.loc)}: {message}")
+        skip = 0 if node.op == "print" else 1
+        if skip and args[0]:
+            return
+        types = [a.type for a in node.args[skip:] if a.type is not None]
+        text = filled(str(node.attr), args[skip:], types)
+        if skip:
+            raise AssertionError(f"kernel {self.name!r}{_at(node.loc)}: {text}")
+        self.output(text)
 
     # -- memory
 

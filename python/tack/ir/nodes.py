@@ -149,7 +149,8 @@ class Instr:
     fma             (a, b, c); one rounding
     math            attr: name; the functions of section 2 (exp, sin, ...), args of one float type; isnan isinf isfinite give bool
     bits            attr: name; popcount clz ctz rotl rotr mulhi add_sat sub_sat
-    print, assert_  debugging; attr: format
+    print           (values...), attr: the text, line end included, with a placeholder for each value (see ``records``)
+    assert_         (cond, values...), attr: the message, likewise; checked in debug mode only
     ==============  ==============================================================================================
     """
 

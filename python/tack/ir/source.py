@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from ..types import DType, Layout
 from .nodes import Extent
 
-__all__ = ["ArgumentSpec", "EntryPoint", "KernelSource", "ParamSlot", "Step"]
+__all__ = ["ArgumentSpec", "EntryPoint", "KernelSource", "ParamSlot", "RecordSite", "Step"]
 
 
 @dataclass(frozen=True, slots=True)
 class ParamSlot:
-    """One 64-bit word of an entry's parameter block. kind: pointer shape stride scalar extent start step sequence scratch."""
+    """One 64-bit word of an entry's parameter block. kind: pointer shape stride scalar extent start step sequence scratch records."""
 
     kind: str
     arg: int = 0
@@ -55,6 +55,17 @@ class ArgumentSpec:
     max: int = (1 << 63) - 1
 
 
+@dataclass(frozen=True, slots=True)
+class RecordSite:
+    """A place that reports something while the kernel runs. kind: print assertion index. ``text``: as ``records.filled`` reads it."""
+
+    kind: str
+    text: str
+    values: tuple[DType, ...] = ()
+    file: str = ""
+    line: int = 0
+
+
 @dataclass(slots=True)
 class KernelSource:
     name: str
@@ -69,3 +80,4 @@ class KernelSource:
     result_type: DType | None = None
     result_offset: int = -1
     simd: int = 1
+    sites: list[RecordSite] = field(default_factory=list)

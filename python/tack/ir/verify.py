@@ -31,6 +31,7 @@ from .nodes import (
     Var,
     While,
 )
+from .records import placeholders, spec_fits
 
 __all__ = [
     "ATOMICS",
@@ -466,7 +467,9 @@ class _Verifier:
             ok = isinstance(a, (ArrayParam, LocalArray))
         elif kind == "atomic":
             ok = isinstance(a, tuple) and len(a) == 2 and a[0] in ATOMICS and isinstance(a[1], (ArrayParam, LocalArray))
-        elif kind in ("format", "math", "bits"):
+        elif kind == "format":
+            ok = isinstance(a, str) and _says(a, node.args[1:] if node.op == "assert_" else node.args)
+        elif kind in ("math", "bits"):
             ok = isinstance(a, str)
         if not ok:
             self.fail(f"the attribute {a!r} is no {kind}, or does not fit", node)
@@ -481,6 +484,15 @@ class _Verifier:
                 self.fail(f"writes the array {array.name!r}, which is not in written", node)
             if node.op == "atomic" and array.dtype.is_float and isinstance(a, tuple) and a[0] in ("and", "or", "xor"):
                 self.fail(f"atomic {a[0]} needs integers", node)
+
+
+def _says(text: str, values: tuple[Instr, ...]) -> bool:
+    """Whether the text has a fitting placeholder for each value."""
+    try:
+        specs = placeholders(text)
+    except ValueError:
+        return False
+    return len(specs) == len(values) and all(v.type is not None and spec_fits(s, v.type) for s, v in zip(specs, values, strict=True))
 
 
 def _array_of(node: Instr) -> ArrayParam | LocalArray | None:
