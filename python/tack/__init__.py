@@ -32,6 +32,7 @@ from .creation import (
     zeros,
     zeros_like,
 )
+from .debugging import debug
 from .devices import Device, device, device_count, get_default_device, set_default_device, sync
 from .errors import CompileError, CompileNameError, CompileNotImplementedError, CompileTypeError, CompileValueError, UnsupportedError
 from .funcs import func
@@ -144,8 +145,8 @@ _runtime.set_cpu_compiler(compile_for_cpu)
 # Names of Python's builtins (min, max, abs, ...) are left out: `from tack import *` should not hide those.
 __all__ = [
     "Array", "CompileError", "CompileNameError", "CompileNotImplementedError", "CompileTypeError", "CompileValueError", "Device",
-    "UnsupportedError", "arange", "array", "asarray", "concatenate", "config", "constant", "copyto", "device", "device_count", "empty",
-    "empty_like", "f32", "f64", "full", "full_like", "func", "get_default_device", "i8", "i16", "i32", "i64", "inspect", "kernel",
+    "UnsupportedError", "arange", "array", "asarray", "concatenate", "config", "constant", "copyto", "debug", "device", "device_count",
+    "empty", "empty_like", "f32", "f64", "full", "full_like", "func", "get_default_device", "i8", "i16", "i32", "i64", "inspect", "kernel",
     "linspace", "ones", "ones_like", "set_default_device", "sync", "u8", "u16", "u32", "u64", "zeros", "zeros_like",
     *(name for name in INTRINSICS if name not in ("abs", "divmod", "max", "min", "pow", "round")),
 ]  # fmt: skip

@@ -36,8 +36,8 @@ def captured_paths(source: SourceText, kernel: str) -> Paths:
     return tuple(tuple(name.split(".")) for name in names)
 
 
-def target_of(device: Device) -> Target:
-    """What the compiler needs to know of a device."""
+def target_of(device: Device, debug: bool = False) -> Target:
+    """What the compiler needs to know of a device, and whether kernels check."""
     return Target(
         backend=device.type,
         title=title_of(device.type),
@@ -50,7 +50,7 @@ def target_of(device: Device) -> Target:
         block=device.block,
         vector_bits=device.vector_bits,
         simd=int(_runtime.config_get("TACK_CPU_SIMD")),
-        debug=_runtime.config_get("TACK_DEBUG") not in ("0", "false"),
+        debug=debug,
     )
 
 
@@ -68,7 +68,11 @@ def _infer(function: KernelFunction, special: Specialization) -> Kernel:
     source = function_source(function.source, function.options)
     arguments = [_argument_type(argument) for argument in special.arguments]
     return infer(
-        parse(source, kernel=function.name), arguments, environment_of(special.captures), target_of(special.device), dict(function.options)
+        parse(source, kernel=function.name),
+        arguments,
+        environment_of(special.captures),
+        target_of(special.device, special.debug),
+        dict(function.options),
     )
 
 
@@ -79,7 +83,7 @@ def ir_text(function: KernelFunction, special: Specialization) -> str:
 
 def compile_source(function: KernelFunction, special: Specialization) -> KernelSource:
     """What the runtime builds the kernel from."""
-    return build_source(_infer(function, special), target_of(special.device), math)
+    return build_source(_infer(function, special), target_of(special.device, special.debug), math)
 
 
 def assemble(source: KernelSource, mode: str) -> str:

@@ -32,11 +32,12 @@ _MOST_KERNELS = 256  # of one function: a captured number that changes all the t
 class Specialization:
     """A call's types resolved against a device: everything that the compiler needs, and the key that stored kernels are found by."""
 
-    __slots__ = ("arguments", "captures", "device", "key")
+    __slots__ = ("arguments", "captures", "debug", "device", "key")
 
-    def __init__(self, arguments: tuple[Argument, ...], device: Device, captures: Captures, key: bytes) -> None:
+    def __init__(self, arguments: tuple[Argument, ...], device: Device, captures: Captures, debug: bool, key: bytes) -> None:
         self.arguments = arguments
         self.device = device
+        self.debug = debug
         self.captures = captures
         self.key = key
 
@@ -91,7 +92,8 @@ class KernelFunction:
         captures = capture(self.function, self.source, lambda source: paths_of(source, self.name))
         if captures.workgroup and not where.supports_workgroups:
             raise lacking(self._workgroup_message(captures, where))
-        return Specialization(arguments, where, captures, self._key(arguments, where, captures))
+        debug = _runtime.debugging()
+        return Specialization(arguments, where, captures, debug, self._key(arguments, where, captures, debug))
 
     def kernel_of(self, special: Specialization) -> Kernel:
         """The kernel of a specialization: known here, stored on disk, or compiled now. Several threads that ask get the same one."""
@@ -110,11 +112,13 @@ class KernelFunction:
                         self.kernels.pop(next(iter(self.kernels)))
         return known
 
-    def _key(self, arguments: tuple[Argument, ...], device: Device, captures: Captures) -> bytes:
+    def _key(self, arguments: tuple[Argument, ...], device: Device, captures: Captures, debug: bool) -> bytes:
         options = ";".join(f"{name}={value}" for name, value in self.options)
         types = ";".join(argument.token() for argument in arguments)
-        target = f"{device.type};{device.arch};simd={_runtime.config_get('TACK_CPU_SIMD')};debug={_runtime.config_get('TACK_DEBUG')}"
-        parts = ("kernel", self.source.qualname, options, types, target, *captures.tokens)
+        target = f"{device.type};{device.arch};simd={_runtime.config_get('TACK_CPU_SIMD')};debug={debug}"
+        # Checked kernels name lines: those of a file that has changed elsewhere are others.
+        places = [f"{f.source.file}:{f.source.line}" for f in captures.functions] if debug else []
+        parts = ("kernel", self.source.qualname, options, types, target, *captures.tokens, *places)
         return _runtime.digest(compiler_version(), *(part.encode("utf-8", "surrogatepass") for part in parts))
 
     def _workgroup_message(self, captures: Captures, device: Device) -> str:

@@ -406,7 +406,6 @@ def test_text_is_the_same_in_every_process() -> None:
 def test_what_is_not_there_is_refused_with_its_place() -> None:
     loc = ir.Loc("user.py", 12, 4)
     for what, match in (
-        ("print", "print is not implemented"),
         ("local", "local arrays of 400000 bytes"),
         ("atomic", "'scratch' is a local array"),
     ):
@@ -414,9 +413,7 @@ def test_what_is_not_there_is_refused_with_its_place() -> None:
         o = build.array("o", T.f32)
         local = ir.LocalArray("scratch", T.f32, (100_000 if what == "local" else 4,))
         with build.parallel((o, 0)) as (i,):
-            if what == "print":
-                build.op("print", None, i, attr="{}").loc = loc
-            elif what == "local":
+            if what == "local":
                 build.store(o, build.load(local, i), i)
                 build.stack[-1].body[-2].loc = loc
             else:

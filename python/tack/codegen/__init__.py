@@ -26,7 +26,7 @@ def build_source(kernel: Kernel, target: Target, math: MathLibrary) -> KernelSou
     if target.backend != "cpu":
         raise UnsupportedError(f"Kernel '{kernel.name}': no code generator for {target.title}", kernel=kernel.name)
     contract = not kernel.options.get("exact") and target.arch not in _NO_FMA
-    planned = plan(kernel, f"tack_{identifier(kernel.name)}", math, contract)
+    planned = plan(kernel, f"tack_{identifier(kernel.name)}", math, contract, target.debug)
     module = print_module(kernel.name, planned, target, kernel.options)
     result: DType | None = kernel.result.type if kernel.result is not None else None
     return KernelSource(
@@ -42,4 +42,5 @@ def build_source(kernel: Kernel, target: Target, math: MathLibrary) -> KernelSou
         result_type=result,
         result_offset=planned.result_offset,
         simd=module.lanes,
+        sites=planned.sites,
     )

@@ -60,8 +60,8 @@ def local_bytes(entry: EntryPlan) -> int:
 
 def choose_lanes(entry: EntryPlan, vector_bits: int, wanted: int) -> int:
     """How many iterations the code runs at a time. ``wanted``: what the user asked for, 0 for the model's choice."""
-    if entry.single:
-        return 1
+    if entry.single or any(i.op == "record" for i in instructions(entry.body)):
+        return 1  # the prints of an iteration follow each other
     most = MOST_LANES
     while most > 1 and local_bytes(entry) * most > _LOCAL_BYTES:
         most //= 2
@@ -122,7 +122,7 @@ def _weigh(block: Block, flow: Flow, rounds: float, idle: float, vector_bits: in
 
 
 def _weigh_one(instr: Instr, flow: Flow, rounds: float, idle: float, vector_bits: int, tally: _Tally) -> None:
-    if instr.op in ("const", "arg", "shape", "get", "set", "index"):
+    if instr.op in ("const", "arg", "shape", "get", "set", "index", "check", "check_index"):
         return
     lanes = flow.lanes
     if instr.op in ("load", "load_flat", "store", "store_flat", "atomic"):

@@ -246,6 +246,8 @@ def _sweep(block: Block, live: set[Instr]) -> Walk[None]:
         elif isinstance(node, For):
             yield _sweep(node.body, live)
             yield _sweep(node.orelse, live)
+            if not node.body.body and not node.orelse.body:
+                continue
         elif isinstance(node, While):
             yield _sweep(node.test, live)
             yield _sweep(node.body, live)
@@ -256,9 +258,9 @@ def _sweep(block: Block, live: set[Instr]) -> Walk[None]:
     block.body = out
 
 
-def is_pure(block: Block) -> bool:
-    """Whether running the block twice is the same as once: it neither reads nor writes memory."""
-    return not any(i.op in EFFECTS or i.op in ("load", "load_flat", "cell") for i in instructions(block))
+def is_pure(block: Block, checked: bool) -> bool:
+    """Whether running the block twice is the same as once: it neither reads nor writes memory. Asserts count where they are checked."""
+    return not any(i.op in EFFECTS or i.op in ("load", "load_flat", "cell") for i in instructions(block) if checked or i.op != "assert_")
 
 
 def reads(block: Block) -> set[Var]:

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..ir.nodes import Block, Break, Continue, For, If, Instr, Leave, LocalArray, Scope, Var, While
+from ..ir.records import MAX_VALUES
 from ..types import BOOL
 from .affine import constant
 from .llvm_memory import Memory, Values, Words
 from .llvm_ops import Arithmetic
+from .llvm_records import check, record
 from .llvm_reduce import combine
 from .llvm_text import Writer, identifier, llvm_type
 from .uniform import Flow, Target
@@ -40,6 +42,9 @@ class Body:
         self.values = Values(writer, arithmetic, flow)
         self.memory = Memory(self.values, words, locals_)
         self.hints = hints
+        self.exit = ""  # the label where the function ends
+        self.calls: set[str] = set()  # functions that write records
+        self._said = ""
         self.slots: dict[Var, str] = {}
         self.gone: dict[Target, str] = {}
         self.labels: dict[Target, str] = {}
@@ -52,6 +57,12 @@ class Body:
             dict.fromkeys(i.attr for i in hints if i in flow.masked and isinstance(i.attr, Var) and i.attr not in root)
         )
         self._loops: list[tuple[Target, Target]] = [(("break", None), ("continue", None))]  # (break, continue) of the loops around
+
+    def said(self) -> str:
+        """Memory for the values of a record."""
+        if not self._said:
+            self._said = self.w.once("said", f"alloca [{MAX_VALUES} x i64], align 8")
+        return self._said
 
     # ---- variables and masks
 
@@ -399,6 +410,12 @@ class Body:
             return
         elif op == "combine":
             combine(self, node)
+            return
+        elif op in ("check", "check_index"):
+            check(self, node, mask)
+            return
+        elif op == "record":
+            record(self, node)
             return
         elif flow.form(node) is None and op == "select" and flow.uniform(node.args[0]):
             assert node.type is not None

@@ -62,6 +62,9 @@ class Words:
     def scratch(self) -> str:
         return self._word(("scratch", 0, 0), None, "scratch", "scratch cells")
 
+    def records(self) -> str:
+        return self._word(("records", 0, 0), None, "records", "record buffer")
+
     def scale(self, array: ArrayParam, dim: int) -> str | None:
         """Elements from one index along ``dim`` of a contiguous array to the next; None for 1."""
         if dim == array.rank - 1:

@@ -18,6 +18,7 @@ from .cost import choose_lanes, iteration_ns, local_arrays, size_of
 from .llvm_body import Body
 from .llvm_memory import Words
 from .llvm_ops import Arithmetic
+from .llvm_records import functions as record_functions
 from .llvm_reduce import Accumulators
 from .llvm_text import Writer, identifier
 from .params import EntryPlan, Plan
@@ -48,18 +49,23 @@ def print_module(name: str, plan: Plan, target: Target, options: dict[str, objec
     declarations: dict[str, str] = {}
     module = Module("")
     functions: list[str] = []
+    calls: set[str] = set()  # functions that write records
     for entry in plan.entries:
         lanes = choose_lanes(entry, target.vector_bits, wanted)
-        printer = _Entry(entry, lanes, target, bool(options.get("fast_math")), declarations)
+        printer = _Entry(entry, lanes, target, bool(options.get("fast_math")), declarations, plan.stops)
         functions.append(printer.function())
+        calls |= printer.body.calls
         module.entries.append(EntryPoint(entry.symbol, list(entry.slots.order), 1 if entry.reductions else entry.rank, printer.cost))
         module.lanes = max(module.lanes, lanes)
     head = [f"; tack kernel {identifier(name)} for {target.arch}", ""]
     width = f' "prefer-vector-width"="{target.vector_bits}" "min-legal-vector-width"="{target.vector_bits}"' if target.vector_bits else ""
+    if calls:
+        functions += record_functions(calls, 1 + max(len(site.values) for site in plan.sites))
     tail = [
         *declarations.values(),
         "",
         f'attributes #0 = {{ nounwind "target-cpu"="{target.arch.partition("+")[0]}"{width} }}',
+        *(["attributes #1 = { nounwind noinline }", "attributes #2 = { cold }"] if calls else []),
         "!0 = !{i32 1}",
         "",
     ]
@@ -68,7 +74,8 @@ def print_module(name: str, plan: Plan, target: Target, options: dict[str, objec
 
 
 class _Entry:
-    def __init__(self, entry: EntryPlan, lanes: int, target: Target, fast: bool, declarations: dict[str, str]) -> None:
+    def __init__(self, entry: EntryPlan, lanes: int, target: Target, fast: bool, declarations: dict[str, str], stops: bool) -> None:
+        self.stops = stops
         self.entry, self.lanes, self.target = entry, lanes, target
         self.declarations = declarations
         self.w = Writer()
@@ -81,7 +88,7 @@ class _Entry:
         self.reductions = Accumulators(self.body, entry.reductions) if entry.reductions else None
         self.size = size_of(entry)
         x86 = target.arch.startswith("x86-64")
-        self.stream = streamed_store(entry, self.flow) if x86 else None
+        self.stream = streamed_store(entry, self.flow) if x86 and not stops else None  # a failed check leaves past the fence
         self.anchor = self.stream or (anchor(entry, self.flow) if x86 and target.vector_bits >= 256 else None)
         self.body.memory.leading = leading_loads(entry, self.flow)
         self.streaming = ""  # i1: whether this launch bypasses the caches
@@ -97,6 +104,9 @@ class _Entry:
         start = w.label("start")
         w.cbr(w.op("some", "icmp slt i64 %begin, %end"), start, done)
         w.start(start)
+        self.body.exit = done
+        if self.entry.single:
+            self._stop_if_failed()
         self.body.straight(self.entry.prologue)
         if self.entry.single:
             self.body.memory.zero_locals()
@@ -115,6 +125,16 @@ class _Entry:
         head = [f"; {self.lanes} iteration{'s' if self.lanes > 1 else ''} at a time", *about]
         signature = f"define void @{self.entry.symbol}(ptr noalias readonly %words, i64 %begin, i64 %end) #0 {{"
         return "\n".join([*head, signature, "entry:", *w.entry, *w.lines, "}", ""])
+
+    def _stop_if_failed(self) -> None:
+        """Ends the function where an iteration has failed, in this launch or an earlier one of the call."""
+        if not self.stops:
+            return
+        w = self.w
+        failed = w.op("failed", f"load atomic i64, ptr {self.words.records()} monotonic, align 8")  # the buffer's first word
+        go_on = w.label("go.on")
+        w.cbr(w.op("stopped", f"icmp ne i64 {failed}, 0"), self.body.exit, go_on)
+        w.start(go_on)
 
     # ---- index ranges
 
@@ -182,6 +202,7 @@ class _Entry:
     def _group(self, at: str, first: str, mask: str | None) -> None:
         """The body for the iterations from ``at`` on."""
         w, body = self.w, self.body
+        self._stop_if_failed()
         dim = self.entry.rank - 1
         body.index[dim] = self._index(dim, at, f"index{dim}")
         if self.lanes > 1 and self.entry.step[dim] is None:
@@ -269,6 +290,10 @@ class _Entry:
     def _first_lanes(self, on: str) -> str:
         """The mask of the first ``on`` lanes."""
         w, n = self.w, self.lanes
+        if n == 2:  # always one lane. LLVM 22 must not see that: it stores i64 whole where a constant mask lets one truncated lane through
+            hidden = w.once("lanes.hidden", "alloca i64, align 8")
+            w.do(f"store volatile i64 {on}, ptr {hidden}")
+            on = w.op("on", f"load volatile i64, ptr {hidden}")
         narrow = w.op("on", f"trunc i64 {on} to i32")
         return w.op("mask", f"icmp ult <{n} x i32> {self.body.values.steps(i32, 1)}, {self.body.values.splat('i32', narrow, 'on')}")
 

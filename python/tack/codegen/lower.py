@@ -35,7 +35,7 @@ NATIVE_MATH = frozenset({"sqrt", "floor", "ceil", "trunc", "rint", "round", "fab
 PRIMITIVE = frozenset(
     {
         *("const", "arg", "shape", "index", "sequence", "keep", "get", "set", "select", "cast", "bitcast"),
-        *("load", "store", "load_flat", "store_flat", "atomic", "cell", "set_cell", "combine"),
+        *("load", "store", "load_flat", "store_flat", "atomic", "cell", "set_cell", "combine", "assert_", "print"),
         *("add", "sub", "mul", "div", "quot", "rem", "frem", "neg", "abs", "lshift", "rshift", "and", "or", "xor", "not", "lnot"),
         *("eq", "ne", "lt", "le", "gt", "ge", "min", "max", "fma", "math", "bits"),
     }
@@ -43,11 +43,12 @@ PRIMITIVE = frozenset(
 
 
 class Lowering:
-    """Clones blocks of one entry. ``contract`` allows fma;"""
+    """Clones blocks of one entry. ``contract`` allows fma; ``checked`` keeps asserts, which count as uses for fma's rule in any case."""
 
-    def __init__(self, math: MathLibrary, contract: bool) -> None:
+    def __init__(self, math: MathLibrary, contract: bool, checked: bool) -> None:
         self.math = math
         self.contract = contract
+        self.checked = checked
         self.values: dict[Instr, Instr] = {}
         self.variables: dict[Var, Var] = {}
         self.scopes: dict[Scope, Scope] = {}
@@ -136,8 +137,8 @@ class Lowering:
             return args[0]
         if op == "cast" and t == BOOL and args[0].type is not None:
             return b.emit("ne", BOOL, (args[0], b.const(args[0].type, 0)))
-        if op == "assert_":
-            return b.emit("const", BOOL, (), True)  # checked by debug builds alone
+        if op == "assert_" and not self.checked:
+            return b.emit("const", BOOL, (), True)
         assert op in PRIMITIVE, op
         return b.emit(op, t, args, node.attr)
 

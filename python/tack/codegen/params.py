@@ -30,8 +30,9 @@ from ..ir.nodes import (
     Sequence,
     Var,
 )
-from ..ir.source import ArgumentSpec, ParamSlot, Step
+from ..ir.source import ArgumentSpec, ParamSlot, RecordSite, Step
 from ..types import i64
+from .checks import Checks
 from .legalize import is_pure, reads, simplify, writes
 from .lower import Lowering, MathLibrary, index_prologue
 from .lower_ops import Builder
@@ -100,6 +101,8 @@ class Plan:
     steps: list[Step]
     scratch_bytes: int
     result_offset: int
+    sites: list[RecordSite]
+    stops: bool  # an iteration can fail, and then all entries return
 
 
 def argument_specs(kernel: Kernel) -> list[ArgumentSpec]:
@@ -122,9 +125,9 @@ def argument_specs(kernel: Kernel) -> list[ArgumentSpec]:
     return out
 
 
-def plan(kernel: Kernel, symbol: str, math: MathLibrary, contract: bool) -> Plan:
-    """Plans and lowers ``kernel``; ``symbol`` is the prefix of the entries' names."""
-    return _Planner(kernel, symbol, math, contract).run()
+def plan(kernel: Kernel, symbol: str, math: MathLibrary, contract: bool, checked: bool) -> Plan:
+    """Plans and lowers ``kernel``; ``symbol`` is the prefix of the entries' names, ``checked`` puts in the checks of debug mode."""
+    return _Planner(kernel, symbol, math, contract, checked).run()
 
 
 def refuse(kernel: Kernel, loc: Loc | None, message: str) -> CompileNotImplementedError:
@@ -141,8 +144,9 @@ def refuse(kernel: Kernel, loc: Loc | None, message: str) -> CompileNotImplement
 
 
 class _Planner:
-    def __init__(self, kernel: Kernel, symbol: str, math: MathLibrary, contract: bool) -> None:
+    def __init__(self, kernel: Kernel, symbol: str, math: MathLibrary, contract: bool, checked: bool) -> None:
         self.kernel, self.symbol, self.math, self.contract = kernel, symbol, math, contract
+        self.checks = Checks(kernel, checked)
         self.arrays = {p.index: p for p in kernel.params if isinstance(p, ArrayParam)}
         self.scalars = {p.index: p for p in kernel.params if isinstance(p, ScalarParam)}
         self.order: list[Segment | Parallel] = []
@@ -176,10 +180,6 @@ class _Planner:
                 if not isinstance(node, Instr):
                     continue
                 array: object = node.attr[1] if node.op == "atomic" and isinstance(node.attr, tuple) else node.attr
-                if node.op == "print":
-                    raise refuse(
-                        self.kernel, node.loc, "print is not implemented on the CPU yet; store the values in an array and print that"
-                    )
                 if node.op == "atomic" and isinstance(array, LocalArray):
                     raise refuse(
                         self.kernel,
@@ -212,7 +212,7 @@ class _Planner:
                 resident |= {r.var for r in item.reductions}
         for segment in segments:
             resident |= {v for v in self.writes[segment] if self._carried(v, segment, segments)}
-        launched = {s for s in segments if not is_pure(s.body)}
+        launched = {s for s in segments if not is_pure(s.body, self.checks.checked)}
         while True:
             launched |= {s for s in segments if self.writes[s] & resident}
             handed = {v for s in launched for v in self.writes[s] for item in self.order if item is not s and v in self.reads[item]}
@@ -251,7 +251,9 @@ class _Planner:
     def run(self) -> Plan:
         self._schedule(self.kernel.items)
         result = self.kernel.result
-        return Plan(self.entries, self.steps, self.scratch, -1 if result is None else self.resident[result])
+        return Plan(
+            self.entries, self.steps, self.scratch, -1 if result is None else self.resident[result], self.checks.sites, self.checks.stops
+        )
 
     def _schedule(self, items: list[Item]) -> None:
         for item in items:
@@ -273,7 +275,7 @@ class _Planner:
         self.entries.append(entry)
 
     def _lowering(self) -> Lowering:
-        return Lowering(self.math, self.contract)
+        return Lowering(self.math, self.contract, self.checks.checked)
 
     def _prologue(self, item: Segment | Parallel, needed: set[Var], lowering: Lowering) -> list[Node]:
         """Brings the scalars that ``item`` reads: from scratch, from the sequences' counters, by recomputing pure segments."""
@@ -309,6 +311,7 @@ class _Planner:
         lowering = self._lowering()
         prologue = self._prologue(item, self.reads[item] | set(handed), lowering)
         body = lowering.block(item.body)
+        self.checks.rewrite(body, [], self.path[item])
         b = Builder(body.body, item.loc)
         for var in handed:
             b.emit("set_cell", None, (b.emit("get", var.type, (), var),), self.resident[var])
@@ -328,6 +331,7 @@ class _Planner:
             if var not in reduced and var in self.reads[item]:
                 b.emit("set", None, (b.emit("get", var.type, (), var),), own)
         body = lowering.block(item.body)
+        self.checks.rewrite(body, item.indices, self.path[item])
         body.body[:0] = head
         rank = len(item.indices)
         entry = EntryPlan("", rank, Block(prologue), body)

@@ -55,7 +55,7 @@ class _Analysis:
     def round(self, blocks: tuple[Block, ...]) -> None:
         flow = self.flow
         self.parent, self.depth = [0], [0]
-        self.sets: dict[Var, list[tuple[int, Instr | None, bool]]] = {}
+        self.sets: dict[Var, list[tuple[int, Instr | None]]] = {}
         self.common: dict[Var, int] = dict.fromkeys(self.root, 0)
         flow.exits, flow.inner_exits, flow.targets = {}, {}, set()
         self.loops: list[tuple[For | While | None, int]] = [(None, 0)]
@@ -65,10 +65,7 @@ class _Analysis:
         flow.masked = set()
         for var, sets in self.sets.items():
             common = self.common[var]
-            if var not in flow.varying and any(region != common or differs for region, _, differs in sets):
-                flow.varying.add(var)
-                self.changed = True
-            flow.masked |= {instr for region, instr, _ in sets if instr is not None and region != common}
+            flow.masked |= {instr for region, instr in sets if instr is not None and region != common}
 
     def _region(self, parent: int) -> int:
         self.parent.append(parent)
@@ -83,7 +80,21 @@ class _Analysis:
                 a = self.parent[a]
             else:
                 b = self.parent[b]
+        if var not in self.flow.varying and a != self.common.get(var) and any(of != a for of, _ in self.sets.get(var, ())):
+            self._vary(var)  # set where only some lanes are; the common region only moves outwards
         self.common[var] = a
+
+    def _vary(self, var: Var) -> None:
+        """Said as soon as it is known, so that what follows in this round knows it too."""
+        if var not in self.flow.varying:
+            self.flow.varying.add(var)
+            self.changed = True
+
+    def _set(self, var: Var, region: int, instr: Instr | None, differs: bool) -> None:
+        self._touch(var, region)
+        self.sets.setdefault(var, []).append((region, instr))
+        if differs or region != self.common[var]:
+            self._vary(var)
 
     def _split(self, node: Node) -> None:
         if node not in self.flow.divergent:
@@ -119,8 +130,7 @@ class _Analysis:
             self._touch(instr.attr, region)
         elif instr.op == "set":
             assert isinstance(instr.attr, Var)
-            self._touch(instr.attr, region)
-            self.sets.setdefault(instr.attr, []).append((region, instr, not flow.uniform(instr.args[0])))
+            self._set(instr.attr, region, instr, not flow.uniform(instr.args[0]))
 
     def _block(self, block: Block, region: int) -> Walk[dict[Target, None]]:
         """Visits a block; answers where lanes that entered it may have jumped to."""
@@ -177,8 +187,7 @@ class _Analysis:
             if not all(flow.uniform(v) for v in (node.start, node.stop, node.step)):
                 self._split(node)
             own = not (flow.uniform(node.start) and flow.uniform(node.step))
-            self._touch(node.var, inside)
-            self.sets.setdefault(node.var, []).append((inside, None, own))
+            self._set(node.var, inside, None, own)
             left = yield self._block(node.body, inside)
         else:
             left = yield self._block(node.test, inside)
@@ -221,6 +230,8 @@ def _find_vectors(flow: Flow, *blocks: Block) -> None:
             if node in flow.divergent and not all(flow.uniform(v) for v in (node.start, node.stop, node.step)):
                 want(node.start, node.stop, node.step)
         elif isinstance(node, Instr):
+            if node.op in ("check", "check_index"):
+                continue  # they make the vectors that they need where they need them
             if node.op in _MEMORY:
                 _memory_vectors(flow, node, want)
             elif node.op == "set":

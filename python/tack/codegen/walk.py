@@ -13,7 +13,7 @@ T = TypeVar("T")
 Walk: TypeAlias = Generator["Walk[Any]", Any, T]
 
 # Operations that do more than compute their value.
-EFFECTS = frozenset({"store", "store_flat", "atomic", "print", "assert_", "set_cell", "combine", "keep"})
+EFFECTS = frozenset({"store", "store_flat", "atomic", "print", "assert_", "check", "check_index", "record", "set_cell", "combine", "keep"})
 
 
 def run(walk: Walk[T]) -> T:

@@ -11,9 +11,9 @@ from ..ir.nodes import Block as IrBlock
 from ..ir.verify import BIT_FUNCTIONS, MATH_FUNCTIONS
 from ..types import BOOL, DType, f64, i64
 from .builder import weak_constant
-from .expressions import Expressions
 from .hir import Op
 from .meaning import DTypeMeaning, FuncMeaning, Intrinsic, ModuleMeaning, Opaque
+from .messages import Messages
 from .names import ATOMICS, NUMPY_NAMES, PYTHON_MATH, WORKGROUP
 from .operators import is_weak
 from .promote import join_nums
@@ -46,7 +46,7 @@ _MAX_LOCAL_BYTES: Final = 1 << 20  # of one local array
 _UNROLLED_ZEROS: Final = 16  # elements that are zeroed one by one
 
 
-class Calls(Expressions):
+class Calls(Messages):
     def op_call(self, op: Op) -> None:
         callee = self.thing(op.args[0])
         args = [self.thing(r) for r in op.args[1:]]
@@ -60,6 +60,9 @@ class Calls(Expressions):
             return
         if isinstance(callee, Intrinsic):
             name = NUMPY_NAMES.get(callee.name, callee.name) if callee.origin == "numpy" else callee.name
+            if name == "print" and callee.origin == "builtins":
+                self.frame.regs[op.dst] = self.call_print(args, names, loc)
+                return
             if names:
                 args = self.by_keyword(name, args, names, loc)
             self.frame.regs[op.dst] = self.intrinsic(name, callee.origin, args, loc)
@@ -295,14 +298,6 @@ class Calls(Expressions):
                 self.fail(f"tack.ndrange takes sizes or (start, stop) pairs, not {describe(arg)}.", loc)
         return RangeValue("ndrange", tuple(bounds))
 
-    def call_print(self, name: str, origin: str, args: list[Thing], loc: Loc) -> NoReturn:
-        self.fail(
-            "print in a kernel is not implemented yet.",
-            loc,
-            "Store the values into an array, and print that after the call.",
-            CompileNotImplementedError,
-        )
-
     # -- math and bits
 
     def math(self, name: str, args: list[Num], loc: Loc) -> Num:
@@ -498,7 +493,6 @@ _SPECIAL: Final[dict[str, Callable[..., Any]]] = {
     "range": Calls.call_range,
     "sequential": Calls.call_range,
     "ndrange": Calls.call_ndrange,
-    "print": Calls.call_print,
     "fma": Calls.call_fma,
     "floor": Calls.call_rounding,
     "ceil": Calls.call_rounding,

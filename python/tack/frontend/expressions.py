@@ -49,7 +49,7 @@ class Expressions(Operators):
         if isinstance(value, (bool, int, float)):
             self.frame.regs[op.dst] = weak_constant(value)
         elif isinstance(value, str):
-            self.frame.regs[op.dst] = Text(value)
+            self.frame.regs[op.dst] = Text((value,))
         else:
             self.frame.regs[op.dst] = NONE
 

@@ -156,6 +156,16 @@ class Flattener:
         del self.values[-count:]
         return taken
 
+    @staticmethod
+    def mark_printed(node: ast.expr) -> None:
+        """Strings may stand here: in an argument of print, in the message of an assert, in tuples of these."""
+        work = [node]
+        while work:
+            item = work.pop()
+            item.printed = True  # type: ignore[attr-defined]
+            if isinstance(item, ast.Tuple):
+                work += item.elts
+
     # -- leaves
 
     def constant(self, node: ast.Constant) -> None:
@@ -170,7 +180,7 @@ class Flattener:
             self.refuse(
                 node,
                 "a string is not part of the kernel language.",
-                "Strings stand in print and assert only; use numbers to tell cases apart.",
+                "Strings stand in print and in the message of an assert only; use numbers to tell cases apart.",
             )
         if isinstance(value, bytes):
             self.refuse(node, "bytes are not part of the kernel language.", "Pass a tack.u8 array.")
@@ -203,6 +213,29 @@ class Flattener:
 
     def attribute_of(self, node: ast.Attribute) -> None:
         self.values.append(self.op("attribute", (self.values.pop(),), node.attr, self.loc(node)))
+
+    def f_string(self, node: ast.JoinedStr) -> None:
+        if not hasattr(node, "printed"):
+            self.refuse_construct(node)
+        values: list[ast.expr] = []
+        parts: list[tuple[str, str | None]] = []  # (text, "") and ("", format specification); a value of its own for each of the latter
+        for item in node.values:
+            if isinstance(item, ast.Constant):
+                parts.append((str(item.value), None))
+                continue
+            assert isinstance(item, ast.FormattedValue)
+            spec = item.format_spec
+            fixed = spec.values if isinstance(spec, ast.JoinedStr) else []
+            if not all(isinstance(part, ast.Constant) for part in fixed):
+                self.refuse(item, "a format specification must be a literal.", "Write the width and the precision as numbers: f'{x:8.3f}'.")
+            parts.append(("", "".join(str(part.value) for part in fixed if isinstance(part, ast.Constant))))
+            self.mark_printed(item.value)
+            values.append(item.value)
+        self.work.append((Flattener.f_string_of, node, tuple(parts), len(values)))
+        self.work.extend(reversed(values))
+
+    def f_string_of(self, node: ast.JoinedStr, parts: tuple[tuple[str, str | None], ...], count: int) -> None:
+        self.values.append(self.op("text", self.take(count), parts, self.loc(node)))
 
     # -- operations
 
@@ -255,7 +288,7 @@ class Flattener:
                 self.refuse(keyword, "** in a call is not part of the kernel language.", "Write the keyword arguments one by one.")
         if isinstance(node.func, ast.Name) and node.func.id == "print":
             for arg in (*node.args, *(keyword.value for keyword in node.keywords)):
-                arg.printed = True  # type: ignore[attr-defined]
+                self.mark_printed(arg)
         self.work.append((Flattener.call_of, node))
         self.work.extend(keyword.value for keyword in reversed(node.keywords))
         self.work.extend(reversed(node.args))
@@ -362,6 +395,7 @@ class Flattener:
 
 _VISIT: Final[dict[type[ast.AST], Visitor]] = {
     ast.Constant: Flattener.constant,
+    ast.JoinedStr: Flattener.f_string,
     ast.Name: Flattener.name,
     ast.Attribute: Flattener.attribute,
     ast.BinOp: Flattener.binary,

@@ -280,14 +280,30 @@ class _Parser(Flattener):
         pass
 
     def assert_statement(self, node: ast.Assert) -> None:
-        message = None
-        if node.msg is not None:
-            if not (isinstance(node.msg, ast.Constant) and isinstance(node.msg.value, str)):
-                self.refuse(node.msg, "the message of an assert must be a string literal.", "Write assert condition, 'text'.")
-            message = node.msg.value
-        # In an arm of its own: outside debug mode it is typed and dropped.
+        loc = self.loc(node)
         cond = self.test(node.test)
-        self.effect("assert", (cond,), message, self.loc(node))
+        default = f"{self.text_of(node)} is not true"
+        message: Any = node.msg
+        if message is None or (isinstance(message, ast.Constant) and isinstance(message.value, str)):
+            self.effect("assert", (cond,), default if message is None else message.value, loc)
+            return
+        # As in Python, the message is computed only where the condition is false.
+        self.mark_printed(message)
+        state = self.open_if(cond, "if", loc)
+        self.block = state[0].orelse
+        text = self.expression(message)
+        never = self.op("const", (), False, loc)
+        self.effect("assert", (never, text), default, loc)
+        self.close_if(state)
+
+    def text_of(self, node: ast.Assert) -> str:
+        """The condition of an assert as it is written, if that is one line."""
+        loc = self.loc(node.test)
+        lines = self.source.text.split("\n")
+        position = loc.line - self.source.line
+        if loc.end_line != loc.line or not 0 <= position < len(lines):
+            return "the condition of this assert"
+        return lines[position][loc.column : loc.end_column]
 
     def assign(self, node: ast.Assign) -> None:
         value = node.value

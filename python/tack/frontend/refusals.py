@@ -43,8 +43,7 @@ REFUSED: Final[dict[type[ast.AST], tuple[str, str]]] = {
     ast.Yield: ("yield", "Store the values into an array."),
     ast.YieldFrom: ("yield from", "Store the values into an array."),
     ast.Slice: ("a slice", "Index one element per dimension in a loop, or pass the slice (x[1:]) as an argument: it is a view."),
-    ast.JoinedStr: ("an f-string", "Pass the values to print one by one: print('x', x)."),
-    ast.FormattedValue: ("an f-string", "Pass the values to print one by one: print('x', x)."),
+    ast.JoinedStr: ("an f-string", "Strings stand in print and in the message of an assert only."),
     ast.Starred: ("a starred expression", "Write the values one by one."),
 }
 for _name, _entry in {

@@ -63,12 +63,6 @@ class Statements(Joins):
     def reduced_type(self, name: str, reduced: Reduced, thing: Num, loc: Loc) -> None:
         raise NotImplementedError
 
-    def op_assert(self, op: Op) -> None:
-        """Checked in debug mode only: elsewhere the condition is typed, and dropped."""
-        cond = self.truth(self.thing(op.args[0]), op.loc)
-        if self.target.debug:
-            self.emit("assert_", None, (self.own(cond, op.loc),), str(op.attr or ""), op.loc)
-
     # -- if
 
     def if_node(self, node: IfNode) -> None:
@@ -554,6 +548,7 @@ _HANDLERS: Final[dict[Any, Callable[[Any, Any], None]]] = {
     "call": Statements.op_call,
     "index": Statements.op_index,
     "tuple": Statements.op_tuple,
+    "text": Statements.op_text,
     "unpack": Statements.op_unpack,
     "bind": Statements.op_bind,
     "augbind": Statements.op_augbind,

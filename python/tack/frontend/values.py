@@ -19,6 +19,7 @@ __all__ = [
     "Flat",
     "NoneValue",
     "Num",
+    "Piece",
     "RangeValue",
     "Reduced",
     "Shape",
@@ -129,12 +130,12 @@ class RangeValue:
 
 
 class Text:
-    """A string literal; only messages have them."""
+    """A string of a message, in pieces: plain text, and numbers with their format specifications."""
 
-    __slots__ = ("value",)
+    __slots__ = ("pieces",)
 
-    def __init__(self, value: str) -> None:
-        self.value = value
+    def __init__(self, pieces: tuple[Piece, ...]) -> None:
+        self.pieces = pieces
 
 
 class NoneValue:
@@ -158,6 +159,7 @@ class Unusable:
     hint: str = ""
 
 
+Piece: TypeAlias = "str | tuple[Num, str]"
 Value: TypeAlias = "Num | ArrayRef | Flat | Shape | Reduced | Tuple | RangeValue | Text | NoneValue | Unusable"
 Thing: TypeAlias = "Value | DTypeMeaning | Intrinsic | FuncMeaning | ModuleMeaning | Opaque"
 
