@@ -210,7 +210,7 @@ TEST_CASE("what does not fit together is refused, with the place") {
   CHECK(problem([](S s) { s.entries[0].params[4].type = {tack::TypeCode::float_, 16}; }) == "a scalar has an unknown type.");
   CHECK(problem([](S s) { s.entries[0].params[5].dim = 2; }) == "it takes the range of a dimension that is not there.");
   CHECK(problem([](S s) { s.entries[0].params[8].arg = 1; }) == "it takes the variable of a sequence that it is not in.");
-  CHECK(problem([](S s) { s.entries[0].params[0].kind = static_cast<ParamKind>(9); }) == "a parameter word has an unknown kind.");
+  CHECK(problem([](S s) { s.entries[0].params[0].kind = static_cast<ParamKind>(200); }) == "a parameter word has an unknown kind.");
   CHECK(problem([](S s) { s.entries[0].rank = 5; }) == "an entry has not 1 to 4 dimensions.");
   CHECK(problem([](S s) { s.entries[0].symbol.clear(); }) == "an entry has no name.");
   CHECK(problem([](S s) { s.steps[1].entry = 2; }) == "a step launches an entry that is not there.");
@@ -222,7 +222,7 @@ TEST_CASE("what does not fit together is refused, with the place") {
   CHECK(problem([](S s) { s.steps[2].match = 1; }) == "its sequences are not nested.");
   CHECK(problem([](S s) { s.steps.resize(2); }) == "a sequence does not end.");
   CHECK(problem([](S s) { s.steps.erase(s.steps.begin()); }).substr(0, 18) == "a bound names a se");
-  CHECK(problem([](S s) { s.steps[1].kind = static_cast<Step::Kind>(7); }) == "a step has an unknown kind.");
+  CHECK(problem([](S s) { s.steps[1].kind = static_cast<Step::Kind>(200); }) == "a step has an unknown kind.");
   CHECK(problem([](S s) { s.steps[3].stop[0] = {}; }) == "a bound is not one value.");
   CHECK(problem([](S s) { s.steps[3].stop[0] = {{ExtentOp::add, 0, 0, 0}}; }) == "a bound lacks an operand.");
   CHECK(problem([](S s) { s.steps[3].stop[0] = {{ExtentOp::constant, 0, 0, 1}, {ExtentOp::constant, 0, 0, 1}}; }) ==
@@ -231,11 +231,11 @@ TEST_CASE("what does not fit together is refused, with the place") {
   CHECK(problem([](S s) { s.steps[3].stop[0] = {{ExtentOp::scalar, 0, 3, 0}}; }) == "a bound names a parameter that is no integer.");
   CHECK(problem([](S s) { s.steps[3].stop[0] = {{ExtentOp::sequence, 0, 0, 0}}; }) == "a bound names a sequence that it is not in.");
   CHECK(problem([](S s) { s.steps[3].stop[0] = {{ExtentOp::shape, 2, 0, 0}}; }) == "a bound names a dimension that is not there.");
-  CHECK(problem([](S s) { s.steps[3].stop[0] = {{ExtentOp::constant, 0, 0, 1}, {static_cast<ExtentOp>(99), 0, 0, 0}}; }) ==
+  CHECK(problem([](S s) { s.steps[3].stop[0] = {{ExtentOp::constant, 0, 0, 1}, {static_cast<ExtentOp>(200), 0, 0, 0}}; }) ==
         "a bound has an unknown operation.");
   CHECK(problem([](S s) { s.arguments[0].rank = 9; }) == "a parameter has too many dimensions.");
-  CHECK(problem([](S s) { s.arguments[0].kind = static_cast<ArgumentSpec::Kind>(9); }) == "a parameter has an unknown kind.");
-  CHECK(problem([](S s) { s.arguments[0].layout = static_cast<tack::Layout>(3); }) == "a parameter has an unknown layout.");
+  CHECK(problem([](S s) { s.arguments[0].kind = static_cast<ArgumentSpec::Kind>(200); }) == "a parameter has an unknown kind.");
+  CHECK(problem([](S s) { s.arguments[0].layout = static_cast<tack::Layout>(200); }) == "a parameter has an unknown layout.");
   CHECK(problem([](S s) { s.arguments[0].dtype = {tack::TypeCode::float_, 8}; }) == "a parameter has an unknown element type.");
   CHECK(problem([](S s) { s.result_offset = 61; }) == "its result lies outside its scratch.");
   CHECK(problem([](S s) { s.result_type = {tack::TypeCode::int_, 24}; }) == "its result has an unknown type.");
