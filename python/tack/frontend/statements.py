@@ -186,7 +186,7 @@ class Statements(Joins):
         unbound: list[str] = []
         for name in self.names_of(node.bound & node.live_head):
             binding = entry.get(name)
-            if binding is None:
+            if binding is None or isinstance(binding.thing, Unusable):  # unusable before, e.g. at the head of a loop around this one
                 unbound.append(name)
                 continue
             if isinstance(binding.thing, Reduced):
@@ -219,7 +219,7 @@ class Statements(Joins):
         env = dict(entry)
         self.read_all(env, carried)
         for name in unbound:
-            env[name] = Binding(self.not_in_first_round(name, loc), loc)
+            env.setdefault(name, Binding(self.not_in_first_round(name, loc), loc))  # what made it unusable before is the better reason
         return env
 
     def not_in_first_round(self, name: str, loc: Loc) -> Unusable:

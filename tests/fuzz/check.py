@@ -1,0 +1,306 @@
+"""Runs programs on the CPU device in every way, in the interpreter and as plain Python, and compares the bits of all that they store."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import linecache
+import random
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import host  # noqa: E402
+from generate import CAPTURED, LENGTH, SCALARS, TABLE, TUPLES  # noqa: E402
+from host import FLOATS, INTS, STRONG, Rules, numpy_name  # noqa: E402
+from statements import ROWS, is_wide  # noqa: E402
+from tree import Program  # noqa: E402
+
+import tack  # noqa: E402
+from tack import _runtime  # noqa: E402
+from tack.codegen import build_source  # noqa: E402
+from tack.compiler import _infer, target_of  # noqa: E402
+from tack.errors import CompileError  # noqa: E402
+from tack.ir import interpret  # noqa: E402
+from tack.kernels import compile_for_cpu, kernel_function  # noqa: E402
+from tack.mathlink import math as math_library  # noqa: E402
+
+FEW = 18  # iterations that the slow oracles run
+MANY = 700  # iterations that the variants of the CPU device run
+LEVELS = (0, 1, 2, 3)
+WIDTHS = (0, 1, 2, 4, 8)  # 0: the compiler chooses
+VALUES: dict[str, Any] = {"p": 37, "q": 0.3, "b": True, "s": np.int16(-3), "h": np.float32(1.7)}
+GLOBALS: dict[str, Any] = {
+    "G_INT": 7,
+    "G_FLOAT": 0.25,
+    "G_I16": np.int16(-300),
+    "G_F32": np.float32(0.1),
+    "T_INT": (4, 0, 9),
+    "T_FLOAT": (0.5, 3.0, 0.1),
+}
+_counter = itertools.count()
+
+
+# --- texts ------------------------------------------------------------------------------------------------------------------------
+
+
+def parameters(wide: bool, only: str | None = None) -> list[str]:
+    """The parameters of a kernel; with a text ``only`` those that it uses (and one of f64 in a ``wide`` one, which decides weak floats)."""
+    strong = STRONG if wide else [t for t in STRONG if t != "f64"]
+    names = ["lo", "hi", *SCALARS, *(f"{kind}_{t}" for kind in "aotz" for t in strong)]
+    if only is None:
+        return names
+    used = {node.id for node in ast.walk(ast.parse(only)) if isinstance(node, ast.Name)}
+    return [n for n in names if n in used or n in ("lo", "hi") or (wide and n == "a_f64")]
+
+
+def text_of(programs: Sequence[Program], wide: bool, *, on_host: bool = False, names: list[str] | None = None) -> str:
+    functions = "\n\n".join(f.text(on_host) for p in programs for f in p.functions)
+    bodies = "\n".join(p.text(on_host) for p in programs)
+    head = "" if on_host else "@tack.kernel(exact=True)\n"
+    return f"{functions}\n\n{head}def k({', '.join(names or parameters(wide))}):\n{bodies}\n".lstrip("\n")
+
+
+def load(text: str, space: dict[str, Any]) -> Any:
+    """``k`` of a text, its source there to be found."""
+    name = f"<fuzz {next(_counter)}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)
+        exec(compile(text, name, "exec"), space)
+    return space["k"]
+
+
+# --- data -------------------------------------------------------------------------------------------------------------------------
+
+
+def inputs(t: str, n: int) -> Any:
+    """Numbers of a type: edges, small ones, random bits; the same in every process."""
+    r = random.Random(f"{t} {n}")
+    if t in INTS:
+        low, high = host.LOW[t], host.HIGH[t]
+        edges = [low, low + 1, high, high - 1, 0, 1, 2, 3, 7, high // 2, host.wrapped(-1, t), host.wrapped(-2, t), host.wrapped(-7, t)]
+        values = [r.choice(edges) if r.random() < 0.3 else r.randint(0, 9) if r.random() < 0.5 else r.randint(low, high) for _ in range(n)]
+        return np.array(values, numpy_name(t))
+    top = np.finfo(numpy_name(t))
+    edges = [0.0, -0.0, 1.0, -1.0, 0.5, np.inf, -np.inf, np.nan, float(top.max), float(top.smallest_subnormal), float(top.tiny), 1.5, 2.5, 1e9, -3e9]
+    edges += [2.0**31, 2.0**32, -(2.0**31), 2.0**63, -(2.0**63), 2.0**64, 255.0, -129.0, 32767.5]
+    values = [r.choice(edges) if r.random() < 0.3 else r.randint(-9, 9) if r.random() < 0.3 else r.uniform(-50, 50) for _ in range(n)]
+    return np.array(values, numpy_name(t))
+
+
+def arguments(names: list[str], rows: int, lo: int, hi: int) -> dict[str, Any]:
+    """The arguments of one run. Outputs start with a pattern, so that what nobody stores is seen to stay."""
+    made: dict[str, Any] = {"lo": lo, "hi": hi, **VALUES}
+    for name in names:
+        kind, _, t = name.partition("_")
+        if not t:
+            continue
+        if kind == "a":
+            made[name] = inputs(t, LENGTH)
+        else:
+            shape = {"o": (rows, MANY), "t": (rows, TABLE), "z": (rows,)}[kind]
+            start = np.arange(np.prod(shape)).reshape(shape) % 5 + 1
+            made[name] = start.astype(numpy_name(t))
+    return {n: made[n] for n in names}
+
+
+def results(args: dict[str, Any]) -> dict[str, Any]:
+    return {n: a for n, a in args.items() if n[0] in "otz" and isinstance(a, np.ndarray)}
+
+
+def pattern(a: Any) -> Any:
+    """The bits, every NaN being the same."""
+    if a.dtype.kind != "f":
+        return a
+    bits = a.view(f"u{a.itemsize}").copy()
+    bits[np.isnan(a)] = 0x7FC00000 if a.itemsize == 4 else 0x7FF8000000000000
+    return bits
+
+
+def differing(a: dict[str, Any], b: dict[str, Any], *, skip: str = "") -> dict[str, list[tuple[int, ...]]]:
+    """Where two runs' results differ: name -> indices."""
+    found = {}
+    for name in a:
+        if name[0] not in skip:
+            where = np.argwhere(pattern(a[name]) != pattern(b[name]))
+            if len(where):
+                found[name] = [tuple(int(k) for k in w) for w in where]
+    return found
+
+
+# --- ways to run ------------------------------------------------------------------------------------------------------------------
+
+
+class Level:
+    """LLVM's level for what is compiled in a ``with`` block; the runtime itself always asks for one."""
+
+    value: int | None = None
+
+    def __init__(self, value: int) -> None:
+        self.wanted = value
+
+    def __enter__(self) -> None:
+        Level.value = self.wanted
+
+    def __exit__(self, *exc: object) -> None:
+        Level.value = None
+
+    @staticmethod
+    def compile(name: str, text: str, arch: str, optimize: int, output: str) -> bytes:
+        return compile_for_cpu(name, text, arch, optimize if Level.value is None else Level.value, output)
+
+
+_runtime.set_cpu_compiler(Level.compile)
+
+
+@dataclass
+class Way:
+    """A way to run a kernel on the CPU device."""
+
+    level: int
+    width: int
+    threads: int
+
+    def __str__(self) -> str:
+        return f"-O{self.level}, simd={self.width or 'default'}, {self.threads} thread{'s' if self.threads > 1 else ''}"
+
+
+ALL_WAYS = [Way(level, width, 1 + k % 2 * 3) for k, (level, width) in enumerate(itertools.product(LEVELS, WIDTHS))]
+
+
+class Compiled:
+    """A kernel's text through the front end, ready to be run in all ways."""
+
+    def __init__(self, text: str, names: list[str], rows: int) -> None:
+        self.names, self.rows = names, rows
+        dispatcher = load(text, {"tack": tack, "math": __import__("math"), **GLOBALS})
+        self.function = kernel_function(dispatcher)
+        self.device = tack.device("cpu")
+        sample = arguments(names, rows, 0, FEW)
+        self.special = self.function.specialize(tuple(sample.values()), self.device)
+        self.ir = _infer(self.function, self.special)
+
+    def interpreted(self, hi: int = FEW) -> dict[str, Any]:
+        args = arguments(self.names, self.rows, 0, hi)
+        interpret.run(self.ir, list(args.values()), math_library=math_library)
+        return results(args)
+
+    def kernel(self, way: Way) -> Any:
+        self.ir.options.pop("simd", None)
+        if way.width:
+            self.ir.options["simd"] = way.width
+        device = tack.device("cpu", num_threads=way.threads)
+        with Level(way.level):
+            return device.build(build_source(self.ir, target_of(device), math_library), b"")
+
+    def run(self, kernel: Any, pieces: Iterable[tuple[int, int]]) -> dict[str, Any]:
+        args = arguments(self.names, self.rows, 0, 0)
+        for lo, hi in pieces:
+            args["lo"], args["hi"] = lo, hi
+            kernel.launch(list(args.values()))
+        return results(args)
+
+
+def run_host(text: str, names: list[str], rows: int, wide: bool) -> dict[str, Any]:
+    """The results of a host text."""
+    Rules.weak_float = "f64" if wide else "f32"
+    space = host.namespace()
+    space.update(GLOBALS)
+    for name, t in CAPTURED.items():
+        if t in STRONG:
+            space[name] = host.make(t, GLOBALS[name] if t in FLOATS else int(GLOBALS[name]))
+    k = load(text, space)
+    args = arguments(names, rows, 0, FEW)
+    given = []
+    for name, value in args.items():
+        if isinstance(value, np.ndarray):
+            given.append(host.Array(value, name[2:]))
+        else:
+            t = SCALARS.get(name, "int")
+            given.append(host.make(t, value if t in ("bool", *FLOATS) else host.cast(value, t)))
+    with np.errstate(all="ignore"):
+        k(*given)
+    return results(args)
+
+
+# --- comparing --------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Difference:
+    kind: str  # "compile", "host", "interpreter", "cpu", "pieces", "crash"
+    message: str
+    rows: frozenset[int] = frozenset()  # of the output arrays; empty where that is not known
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.message}"
+
+
+def explain(name: str, where: list[tuple[int, ...]], a: dict[str, Any], b: dict[str, Any]) -> str:
+    first = where[0]
+    return f"{name}{list(first)} is {a[name][first]!r} and {b[name][first]!r} ({len(where)} such)"
+
+
+def rows_of(found: dict[str, list[tuple[int, ...]]]) -> frozenset[int]:
+    return frozenset(w[0] // ROWS * ROWS for where in found.values() for w in where)
+
+
+def compared(kind: str, what: str, a: dict[str, Any], b: dict[str, Any], *, skip: str = "") -> Difference | None:
+    found = differing(a, b, skip=skip)
+    if not found:
+        return None
+    name, where = next(iter(found.items()))
+    return Difference(kind, f"{what}: {explain(name, where, a, b)}", rows_of(found))
+
+
+def check_texts(
+    text: str, host_text: str | None, names: list[str], rows: int, wide: bool, ways: Sequence[Way], expected: dict[str, Any] | None = None
+) -> Difference | None:
+    """The first difference between all the ways to run a kernel, or None."""
+    try:
+        compiled = Compiled(text, names, rows)
+    except CompileError as error:
+        return Difference("compile", str(error))
+    first = Way(2, 0, 1)
+    kernel = compiled.kernel(first)
+    few = compiled.run(kernel, [(0, FEW)])
+    if host_text is not None:
+        try:
+            by_host = run_host(host_text, names, rows, wide)
+        except host.Refused as refusal:
+            return Difference("refused", f"by the host classes: {refusal}")
+        found = compared("host", f"CPU ({first}) and plain Python", few, by_host)
+        if found:
+            return found
+    found = compared("interpreter", f"CPU ({first}) and the interpreter", few, compiled.interpreted())
+    if found:
+        return found
+    many = compiled.run(kernel, [(0, MANY)])
+    cuts = [0, 1, 5, 16, 49, 200, MANY]
+    found = compared("pieces", "one launch and pieces", many, compiled.run(kernel, itertools.pairwise(cuts)), skip="tz")
+    if found:
+        return found
+    for way in ways:
+        found = compared("cpu", f"{first} and {way}", many, compiled.run(compiled.kernel(way), [(0, MANY)]))
+        if found:
+            return found
+    return None
+
+
+def check(programs: Sequence[Program], ways: Sequence[Way]) -> Difference | None:
+    """The first difference of programs of one width that are compiled together."""
+    wide = is_wide(programs[0].seed)
+    names = parameters(wide)
+    rows = max(p.row for p in programs) + ROWS
+    return check_texts(text_of(programs, wide), text_of(programs, wide, on_host=True), names, rows, wide, ways)
+
+
+Check = Callable[[Sequence[Program], Sequence[Way]], "Difference | None"]
