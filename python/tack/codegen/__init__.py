@@ -27,7 +27,7 @@ def build_source(kernel: Kernel, target: Target, math: MathLibrary) -> KernelSou
         raise UnsupportedError(f"Kernel '{kernel.name}': no code generator for {target.title}", kernel=kernel.name)
     contract = not kernel.options.get("exact") and target.arch not in _NO_FMA
     planned = plan(kernel, f"tack_{identifier(kernel.name)}", math, contract, target.debug)
-    module = print_module(kernel.name, planned, target, kernel.options)
+    module = print_module(kernel.name, planned, target, kernel.options, math)
     result: DType | None = kernel.result.type if kernel.result is not None else None
     return KernelSource(
         name=kernel.name,

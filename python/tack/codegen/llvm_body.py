@@ -17,7 +17,8 @@ from .llvm_memory import Memory, Values, Words
 from .llvm_ops import Arithmetic
 from .llvm_records import check, record
 from .llvm_reduce import combine
-from .llvm_text import Writer, identifier, llvm_type
+from .llvm_text import Writer, identifier, llvm_type, shared_name
+from .lower import LibraryCall
 from .uniform import Flow, Target
 from .walk import Walk, run
 
@@ -49,6 +50,7 @@ class Body:
         self.gone: dict[Target, str] = {}
         self.labels: dict[Target, str] = {}
         self.kept: dict[Var, str] = {}
+        self.math_calls: dict[tuple[LibraryCall, int], None] = {}  # library functions and lanes, in order of appearance
         self._word_vectors: dict[str, str] = {}
         self.index: list[str] = []  # the launch's indices; the last one is lane 0's
         self.inner_vector: str | None = None  # of the last one lane by lane, where its step is no constant
@@ -417,6 +419,8 @@ class Body:
         elif op == "record":
             record(self, node)
             return
+        elif op == "call":
+            name = self._call(node, mask, hint)
         elif flow.form(node) is None and op == "select" and flow.uniform(node.args[0]):
             assert node.type is not None
             t = llvm_type(node.type, self.lanes)
@@ -430,6 +434,23 @@ class Body:
         values.names[node] = name
         if node in flow.vectors:
             self._spread(node, name, hint)
+
+    def _call(self, node: Instr, mask: str | None, hint: str) -> str:
+        """A shared function of the math library. It runs all lanes: those that are off get an argument that takes no slow path."""
+        assert isinstance(node.attr, tuple)
+        assert node.type is not None
+        call: LibraryCall = node.attr  # type: ignore[assignment]
+        n = 1 if self.flow.uniform(node) else self.lanes
+        self.math_calls[call, n] = None
+        arguments = []
+        for value in node.args:
+            assert value.type is not None
+            t = llvm_type(value.type, n)
+            text = self.values.scalar(value) if n == 1 else self.values.vector(value)
+            if mask is not None and n > 1 and value.op != "const":
+                text = self.w.op("on", f"select {self.mask_type} {mask}, {t} {text}, {t} {self.arithmetic.splat(value.type, n, 1)}")
+            arguments.append(f"{t} {text}")
+        return self.w.op(hint, f"call fastcc {llvm_type(node.type, n)} {shared_name(*call, n)}({', '.join(arguments)})")
 
     def _spread(self, node: Instr, name: str, hint: str) -> None:
         """The vector of a uniform or affine value."""

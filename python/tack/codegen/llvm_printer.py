@@ -7,6 +7,7 @@ second loop whose stores bypass the caches, for launches that are larger than th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ..ir.nodes import ArrayParam, Instr, Var
@@ -21,7 +22,9 @@ from .llvm_ops import Arithmetic
 from .llvm_records import functions as record_functions
 from .llvm_reduce import Accumulators
 from .llvm_text import Writer, identifier
+from .lower import LibraryCall, MathLibrary
 from .params import EntryPlan, Plan
+from .shared_math import print_function
 from .streams import address_slice, anchor, leading_loads, streamed_store
 from .uniform import Flow, analyse
 from .walk import instructions
@@ -42,30 +45,40 @@ class Module:
     lanes: int = 1
 
 
-def print_module(name: str, plan: Plan, target: Target, options: dict[str, object]) -> Module:
+def print_module(name: str, plan: Plan, target: Target, options: dict[str, object], math: MathLibrary) -> Module:
     """Prints all entries of a kernel."""
     wanted = options.get("simd") or target.simd
     assert isinstance(wanted, int)
     declarations: dict[str, str] = {}
+    fast = bool(options.get("fast_math"))
+
+    def declare(name: str, text: str) -> None:
+        declarations.setdefault(name, text)
+
     module = Module("")
     functions: list[str] = []
     calls: set[str] = set()  # functions that write records
+    math_calls: dict[tuple[LibraryCall, int], None] = {}
     for entry in plan.entries:
         lanes = choose_lanes(entry, target.vector_bits, wanted)
-        printer = _Entry(entry, lanes, target, bool(options.get("fast_math")), declarations, plan.stops)
+        printer = _Entry(entry, lanes, target, fast, declare, plan.stops)
         functions.append(printer.function())
         calls |= printer.body.calls
+        math_calls |= printer.body.math_calls
         module.entries.append(EntryPoint(entry.symbol, list(entry.slots.order), 1 if entry.reductions else entry.rank, printer.cost))
         module.lanes = max(module.lanes, lanes)
+    functions += [print_function(call, lanes, math, fast, declare) for call, lanes in math_calls]
     head = [f"; tack kernel {identifier(name)} for {target.arch}", ""]
     width = f' "prefer-vector-width"="{target.vector_bits}" "min-legal-vector-width"="{target.vector_bits}"' if target.vector_bits else ""
     if calls:
         functions += record_functions(calls, 1 + max(len(site.values) for site in plan.sites))
+    machine = f'"target-cpu"="{target.arch.partition("+")[0]}"{width}'
     tail = [
         *declarations.values(),
         "",
-        f'attributes #0 = {{ nounwind "target-cpu"="{target.arch.partition("+")[0]}"{width} }}',
+        f"attributes #0 = {{ nounwind {machine} }}",
         *(["attributes #1 = { nounwind noinline }", "attributes #2 = { cold }"] if calls else []),
+        *([f"attributes #3 = {{ noinline nosync nounwind willreturn memory(none) {machine} }}"] if math_calls else []),
         "!0 = !{i32 1}",
         "",
     ]
@@ -74,15 +87,15 @@ def print_module(name: str, plan: Plan, target: Target, options: dict[str, objec
 
 
 class _Entry:
-    def __init__(self, entry: EntryPlan, lanes: int, target: Target, fast: bool, declarations: dict[str, str], stops: bool) -> None:
+    def __init__(self, entry: EntryPlan, lanes: int, target: Target, fast: bool, declare: Callable[[str, str], None], stops: bool) -> None:
         self.stops = stops
         self.entry, self.lanes, self.target = entry, lanes, target
-        self.declarations = declarations
+        self.declare = declare
         self.w = Writer()
         root = {r.var for r in entry.reductions}
         self.flow: Flow = analyse(entry.prologue, entry.body, lanes, entry.rank, entry.step[-1] if entry.step else None, root)
         self.words = Words(self.w, entry.slots)
-        arithmetic = Arithmetic(self.w, self._declare, fast)
+        arithmetic = Arithmetic(self.w, declare, fast)
         self.body = Body(self.w, arithmetic, self.flow, self.words, local_arrays(entry), _hints(entry), root)
         self.body.memory.used = {a for i in instructions(entry.prologue, entry.body) for a in i.args}
         self.reductions = Accumulators(self.body, entry.reductions) if entry.reductions else None
@@ -93,9 +106,6 @@ class _Entry:
         self.body.memory.leading = leading_loads(entry, self.flow)
         self.streaming = ""  # i1: whether this launch bypasses the caches
         self.cost = -1.0 if entry.single else iteration_ns(entry, self.flow)
-
-    def _declare(self, name: str, text: str) -> None:
-        self.declarations.setdefault(name, text)
 
     def function(self) -> str:
         w = self.w
@@ -367,7 +377,7 @@ class _Entry:
         fence, after = w.label("fence"), w.label("fence.done")
         w.cbr(self.streaming, fence, after)
         w.start(fence)
-        self._declare("llvm.x86.sse.sfence", "declare void @llvm.x86.sse.sfence()")
+        self.declare("llvm.x86.sse.sfence", "declare void @llvm.x86.sse.sfence()")
         w.do("call void @llvm.x86.sse.sfence()")
         w.start(after)
 

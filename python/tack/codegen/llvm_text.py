@@ -7,7 +7,7 @@ import struct
 
 from ..types import DType
 
-__all__ = ["Writer", "identifier", "literal", "llvm_type", "suffix"]
+__all__ = ["Writer", "identifier", "literal", "llvm_type", "shared_name", "suffix"]
 
 _FLOATS = {32: "float", 64: "double"}
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
@@ -47,6 +47,11 @@ def literal(dtype: DType, value: object) -> str:
 def identifier(text: str) -> str:
     """``text`` in the characters that every assembler takes; other ones as their code point."""
     return "".join(c if c in _PLAIN else f"u{ord(c):x}_" for c in text) or "v"
+
+
+def shared_name(name: str, dtype: DType, lanes: int) -> str:
+    """Of a function of the math library that is called."""
+    return f"@tack_math_{name}_{suffix(dtype, lanes)}"
 
 
 class Writer:

@@ -11,6 +11,7 @@ cell, set_cell  attr: byte offset; a scalar in the kernel's scratch memory
 sequence        attr: depth; the variable of an enclosing tack.sequential, 0 being the outermost
 keep            (value), attr: Var; a value of the prologue that the printer asks for by that name
 combine         (blocks), attr: (op, partials, cell, type); folds the blocks' results of a reduction into its cell
+call            attr: (name, dtype); a function of the math library that is printed once instead of inlined at each of many uses
 ==============  ==========================================================================================
 
 Fused multiply-adds are formed first, by the rule of ``ir.fma``; the bodies of math functions are taken as written.
@@ -18,18 +19,23 @@ Fused multiply-adds are formed first, by the rule of ``ir.fma``; the bodies of m
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 
 from ..ir.fma import form_fma
 from ..ir.nodes import ArrayParam, Block, Break, Continue, For, Function, If, Instr, Leave, Loc, LocalArray, Node, Scope, Var, While
 from ..types import BOOL, DType, i64
 from .legalize import reads, writes
 from .lower_ops import Builder, floor_divide, int_pow, modulo, shift
-from .walk import Walk, run
+from .walk import Walk, instructions, run
 
-__all__ = ["NATIVE_MATH", "PRIMITIVE", "Lowering", "MathLibrary", "index_prologue"]
+__all__ = ["NATIVE_MATH", "PRIMITIVE", "LibraryCall", "Lowering", "MathLibrary", "frequent", "index_prologue"]
 
 MathLibrary = Callable[[str, DType], Function]
+LibraryCall = tuple[str, DType]  # the function's name and its float type
+
+_FEW_COPIES = 2  # of a library function, that are always inlined
+_COPIES_SIZE = 2000  # instructions of all copies of one function, beyond which it is called
 
 NATIVE_MATH = frozenset({"sqrt", "floor", "ceil", "trunc", "rint", "round", "fabs", "copysign", "fma", "isnan", "isinf", "isfinite"})
 PRIMITIVE = frozenset(
@@ -37,18 +43,20 @@ PRIMITIVE = frozenset(
         *("const", "arg", "shape", "index", "sequence", "keep", "get", "set", "select", "cast", "bitcast"),
         *("load", "store", "load_flat", "store_flat", "atomic", "cell", "set_cell", "combine", "assert_", "print"),
         *("add", "sub", "mul", "div", "quot", "rem", "frem", "neg", "abs", "lshift", "rshift", "and", "or", "xor", "not", "lnot"),
-        *("eq", "ne", "lt", "le", "gt", "ge", "min", "max", "fma", "math", "bits"),
+        *("eq", "ne", "lt", "le", "gt", "ge", "min", "max", "fma", "math", "bits", "call"),
     }
 )
 
 
 class Lowering:
-    """Clones blocks of one entry. ``contract`` allows fma; ``checked`` keeps asserts, which count as uses for fma's rule in any case."""
+    """Clones blocks of one entry. ``contract`` allows fma; ``checked`` keeps asserts, which count as uses for fma's rule in any case;
+    functions of the math library in ``shared`` are called, others inlined."""
 
-    def __init__(self, math: MathLibrary, contract: bool, checked: bool) -> None:
+    def __init__(self, math: MathLibrary, contract: bool, checked: bool, shared: frozenset[LibraryCall] = frozenset()) -> None:
         self.math = math
         self.contract = contract
         self.checked = checked
+        self.shared = shared
         self.values: dict[Instr, Instr] = {}
         self.variables: dict[Var, Var] = {}
         self.scopes: dict[Scope, Scope] = {}
@@ -150,13 +158,15 @@ class Lowering:
         return b.emit(node.op, None, (value, *args[1:]), array)
 
     def _call(self, name: str, dtype: DType, args: tuple[Instr, ...], b: Builder, loc: Loc | None) -> Walk[Instr]:
-        """Inlines a function of the math library."""
+        """Inlines a function of the math library, or calls it."""
         try:
             function = self.math(name, dtype)
         except KeyError:
             if name == "fmod":
                 return b.emit("frem", dtype, args)
             raise
+        if (name, dtype) in self.shared:
+            return b.emit("call", function.results[0].type, args, (name, dtype))
         saved = self.values, self.variables, self.scopes
         self.values, self.scopes = {}, {}
         self.variables = {v: Var(v.name, v.type) for v in _variables(function)}
@@ -198,6 +208,34 @@ def _copy(block: Block, values: dict[Instr, Instr], scopes: dict[Scope, Scope]) 
         else:
             out.append(Break(node.loc) if isinstance(node, Break) else Continue(node.loc))
     return Block(out)
+
+
+def _library_call(node: Instr) -> LibraryCall | None:
+    """The function of the math library that lowering ``node`` asks for (it may have none)."""
+    t = node.args[0].type if node.args else None
+    if t is None or not t.is_float:
+        return None
+    if node.op == "math" and isinstance(node.attr, str) and node.attr not in NATIVE_MATH:
+        return node.attr, t
+    if node.op == "pow":
+        return None if node.args[1].op == "const" and node.args[1].attr == 2 else ("pow", t)
+    return ("fmod", t) if node.op in ("floordiv", "mod") else None
+
+
+def frequent(math: MathLibrary, blocks: Iterable[Block]) -> frozenset[LibraryCall]:
+    """The library functions that are used so often that all copies together would be too much code."""
+    uses = Counter(call for i in instructions(*blocks) if (call := _library_call(i)) is not None)
+    out = set()
+    for call, count in uses.items():
+        if count <= _FEW_COPIES:
+            continue
+        try:
+            function = math(*call)
+        except KeyError:
+            continue
+        if count * sum(1 for _ in instructions(function.body)) > _COPIES_SIZE:
+            out.add(call)
+    return frozenset(out)
 
 
 def _variables(function: Function) -> list[Var]:

@@ -34,7 +34,7 @@ from ..ir.source import ArgumentSpec, ParamSlot, RecordSite, Step
 from ..types import i64
 from .checks import Checks
 from .legalize import is_pure, reads, simplify, writes
-from .lower import Lowering, MathLibrary, index_prologue
+from .lower import Lowering, MathLibrary, frequent, index_prologue
 from .lower_ops import Builder
 from .walk import nodes
 
@@ -152,6 +152,7 @@ class _Planner:
         self.order: list[Segment | Parallel] = []
         self.path: dict[Item, tuple[Sequence, ...]] = {}
         self._collect(kernel.items, ())
+        self.shared = frequent(math, [item.body for item in self.order])
         self._check()
         self.position = {item: k for k, item in enumerate(self.order)}
         self.reads = {item: self._needs(item) for item in self.order}
@@ -275,7 +276,7 @@ class _Planner:
         self.entries.append(entry)
 
     def _lowering(self) -> Lowering:
-        return Lowering(self.math, self.contract, self.checks.checked)
+        return Lowering(self.math, self.contract, self.checks.checked, self.shared)
 
     def _prologue(self, item: Segment | Parallel, needed: set[Var], lowering: Lowering) -> list[Node]:
         """Brings the scalars that ``item`` reads: from scratch, from the sequences' counters, by recomputing pure segments."""
