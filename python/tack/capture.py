@@ -32,9 +32,12 @@ _TRUSTED = frozenset(("tack", "math", "numpy", "builtins"))  # modules whose att
 
 
 class Captured:
-    """The captured names of one function: ``values`` by dotted path ("np", "np.float32" as tuples), MISSING where bound nowhere."""
+    """The captured names of one function: ``values`` by dotted path ("np", "np.float32" as tuples), MISSING where bound nowhere.
 
-    __slots__ = ("function", "index", "paths", "source", "values")
+    ``defaults``: those of a func's parameters, by name; a kernel's are arguments like any others.
+    """
+
+    __slots__ = ("defaults", "function", "index", "paths", "source", "values")
 
     def __init__(self, index: int, function: FunctionType, source: SourceText, paths: Paths) -> None:
         self.index = index
@@ -42,6 +45,7 @@ class Captured:
         self.source = source
         self.paths = paths
         self.values: dict[Path, Any] = {}
+        self.defaults: dict[str, Any] = _defaults(function) if index else {}
 
 
 class Captures:
@@ -98,8 +102,17 @@ def capture(function: FunctionType, source: SourceText, paths_of: Callable[[Sour
         for path in captured.paths:
             value = _resolve(captures, captured, path)
             captures.tokens.append(f"{'.'.join(path)}={_token(captures, captured, value)}")
+        for name, value in captured.defaults.items():
+            captures.tokens.append(f"{name}:={_token(captures, captured, value)}")
         done += 1
     return captures
+
+
+def _defaults(function: FunctionType) -> dict[str, Any]:
+    code = function.__code__
+    values = function.__defaults__ or ()
+    names = code.co_varnames[code.co_argcount - len(values) : code.co_argcount]
+    return {**dict(zip(names, values, strict=True)), **(function.__kwdefaults__ or {})}
 
 
 def _resolve(captures: Captures, captured: Captured, path: Path) -> Any:
@@ -193,9 +206,9 @@ def builtin_name(value: Any) -> tuple[str, str] | None:
     """(module, name) of a function of Python's builtins, of math or of NumPy that kernels may know: ("math", "sqrt")."""
     kind = type(value).__name__
     if kind == "builtin_function_or_method" or kind == "type":
-        module = getattr(value, "__module__", None)
-        if module in ("builtins", "math"):
-            return module, value.__name__
+        module, name = getattr(value, "__module__", None), str(getattr(value, "__name__", ""))
+        if module in ("builtins", "math") and getattr(sys.modules.get(module), name, None) is value:
+            return module, name
         return None
     return numpy_function(value)
 

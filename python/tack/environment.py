@@ -58,7 +58,9 @@ class CapturedEnvironment:
             return Intrinsic(value.__name__, "tack")
         if isinstance(value, Func):
             captured = self._captures.of(value)
-            return FuncMeaning(function_source(value.source), CapturedEnvironment(self._captures, captured), value)
+            environment = CapturedEnvironment(self._captures, captured)
+            defaults = tuple((name, self._meaning(default)) for name, default in captured.defaults.items())
+            return FuncMeaning(function_source(value.source), environment, value, defaults)
         builtin = builtin_name(value)
         if builtin is not None:
             return Intrinsic(builtin[1], builtin[0])

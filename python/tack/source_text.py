@@ -207,7 +207,7 @@ def _block(lines: list[str], code: CodeType) -> str:
         return ""
     end = max(_last_line(code), start + 1)  # exclusive, 0-based; positions are 1-based
     if code.co_name == "<lambda>":
-        return "\n".join(lines[start:end]) + "\n" if "lambda" in lines[start] else ""
+        return _lambda_lines(lines, start, end)
     head = _def_line(lines, start, end, code.co_name)
     if head is None:
         return ""
@@ -221,6 +221,20 @@ def _block(lines: list[str], code: CodeType) -> str:
             break
         last = position + 1
     return "\n".join(lines[start:last]) + "\n"
+
+
+def _lambda_lines(lines: list[str], start: int, end: int) -> str:
+    """The lines of a lambda that begins in line ``start``, with those after ``end`` that close its brackets."""
+    _, word, rest = lines[start].partition("lambda")
+    if not word:
+        return ""
+    depth = 0
+    for position in range(start, len(lines)):
+        line = rest if position == start else lines[position]
+        depth += sum(line.count(c) for c in "([{") - sum(line.count(c) for c in ")]}")
+        if depth <= 0 and position + 1 >= end:
+            return "\n".join(lines[start : position + 1]) + "\n"
+    return "\n".join(lines[start:end]) + "\n"
 
 
 def _def_line(lines: list[str], start: int, end: int, name: str) -> int | None:

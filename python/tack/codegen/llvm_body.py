@@ -421,6 +421,8 @@ class Body:
             return
         elif op == "call":
             name = self._call(node, mask, hint)
+        elif op == "table":
+            name = self.memory.table(node, mask, hint)
         elif flow.form(node) is None and op == "select" and flow.uniform(node.args[0]):
             assert node.type is not None
             t = llvm_type(node.type, self.lanes)

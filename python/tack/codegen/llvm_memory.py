@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from ..ir.nodes import ArrayParam, Instr, LocalArray, ScalarParam
+from hashlib import blake2b
+
+from ..ir.nodes import ArrayParam, Instr, LocalArray, ScalarParam, Table
 from ..types import BOOL, DType, Layout, i64
 from .affine import Access, access, constant, indices_of
 from .llvm_ops import Arithmetic
-from .llvm_text import Writer, identifier, llvm_type, suffix
+from .llvm_text import Writer, identifier, literal, llvm_type, suffix
 from .params import Slots
 from .streams import AHEAD_BYTES
 from .uniform import Flow
@@ -315,6 +317,23 @@ class Memory:
         zeros = self.arithmetic.call("zeros", f"llvm.ctlz.i{n}", f"i{n}", [(f"i{n}", bits), ("i1", "true")])
         lane = self.w.op("lane", f"sub i{n} {n - 1}, {zeros}")
         return self.w.op("last", f"extractelement {vt} {self.v.vector(value)}, i{n} {lane}")
+
+    def table(self, instr: Instr, mask: str | None, hint: str) -> str:
+        """A number of a constant table."""
+        table, dtype, (index,) = instr.attr, instr.type, instr.args
+        assert isinstance(table, Table)
+        assert dtype is not None
+        t = llvm_type(dtype)
+        items = ", ".join(f"{t} {literal(dtype, v)}" for v in table.values)
+        contents = f"[{len(table.values)} x {t}] [{items}]"
+        name = f"@table.{blake2b(contents.encode(), digest_size=16).hexdigest()}"  # equal tables are one
+        self.arithmetic.declare(name, f"{name} = private unnamed_addr constant {contents}, align {dtype.itemsize}")
+        if self.lanes > 1 and self.v.flow.form(instr) is None:
+            n = self.lanes
+            at = self.w.op("table.at", f"getelementptr {t}, ptr {name}, <{n} x i64> {self.v.vector(index)}")
+            return self._gather(dtype, at, mask, hint, llvm_type(dtype, n))
+        at = self.w.op("table.at", f"getelementptr {t}, ptr {name}, i64 {self.v.scalar(index)}")
+        return self.w.op(hint, f"load {t}, ptr {at}, align {dtype.itemsize}")
 
     # ---- local arrays: element k of all lanes lies together
 

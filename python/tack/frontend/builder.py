@@ -167,22 +167,25 @@ class Builder:
 
     def constant(self, num: Num, dtype: DType, loc: Loc | None) -> Instr:
         """A constant number in the given dtype. A weak integer must fit; a strong one wraps."""
+        return self.emit("const", dtype, (), self.number_in(num, dtype, loc), loc)
+
+    def number_in(self, num: Num, dtype: DType, loc: Loc | None) -> int | float | bool:
         value = num.const
         assert value is not None
         if dtype == BOOL:
-            return self.emit("const", BOOL, (), bool(value), loc)
+            return bool(value)
         if dtype.is_float:
-            return self.emit("const", dtype, (), self.float_constant(value, dtype), loc)
+            return self.float_constant(value, dtype)
         if isinstance(value, float):
             from ..ir.arith import cast
 
-            return self.emit("const", dtype, (), cast(value, dtype), loc)
+            return cast(value, dtype)
         value = int(value)
         if not holds(dtype, value):
             if isinstance(num.type, Weak):
                 self.does_not_fit(value, dtype, loc)
             value = wrap(value, dtype)
-        return self.emit("const", dtype, (), value, loc)
+        return value
 
     def float_constant(self, value: int | float | bool, dtype: DType) -> float:
         if isinstance(value, float):

@@ -6,13 +6,13 @@ import math
 from typing import Final, NoReturn
 
 from ..errors import CompileNameError, CompileNotImplementedError, CompileTypeError, CompileValueError
-from ..ir.nodes import ArrayParam, Instr, Loc, LocalArray
-from ..types import BOOL, DType, Layout, i64
+from ..ir.nodes import ArrayParam, Instr, Loc, LocalArray, Table
+from ..types import BOOL, DType, Layout, i64, u8
 from .builder import weak_constant, wrap
 from .diagnostics import did_you_mean
 from .hir import Op, Path
 from .meaning import Constant, DTypeMeaning, Meaning, ModuleMeaning, Opaque, TupleMeaning
-from .names import FUNCTIONS
+from .names import FUNCTIONS, NUMPY_NAMES
 from .operators import Operators
 from .promote import holds, join_nums
 from .values import (
@@ -37,8 +37,9 @@ from .values import (
 
 __all__ = ["Expressions"]
 
+_LIBRARIES: Final = ("tack", "math", "numpy")
 _INDEX_NAMES: Final = "ijklmnop"
-_MAX_SELECTS: Final = 64  # items of a tuple that is indexed at run time
+_MAX_SELECTS: Final = 16  # items of a tuple that is indexed at run time; longer ones are tables
 
 
 class Expressions(Operators):
@@ -169,7 +170,7 @@ class Expressions(Operators):
         self.fail(f"{describe(thing)} has no attribute '{name}' in a kernel.", loc, "", CompileNotImplementedError)
 
     def near_attribute(self, module: ModuleMeaning, name: str) -> str:
-        return did_you_mean(name, FUNCTIONS) if module.name in ("tack", "math", "numpy") else ""
+        return did_you_mean(name, {*FUNCTIONS, *(NUMPY_NAMES if module.name == "numpy" else ())}) if module.name in _LIBRARIES else ""
 
     def array_attribute(self, ref: ArrayRef, name: str, loc: Loc) -> Thing:  # noqa: RET503 - fail() does not return
         if name == "shape":
@@ -362,15 +363,16 @@ class Expressions(Operators):
             if not -len(items) <= k < len(items):
                 self.fail(f"index {k} is outside of the tuple, which has {len(items)} items.", loc)
             return items[k]
+        rows = [item for item in items if isinstance(item, Tuple)]
+        if items and len(rows) == len(items) and len({len(row.items) for row in rows}) == 1:  # a table: column by column
+            columns = zip(*(row.items for row in rows), strict=True)
+            return Tuple(tuple(self.index_tuple(Tuple(column), thing, loc) for column in columns))
         numbers = [item for item in items if isinstance(item, Num)]
         if len(numbers) != len(items) or not items:
-            self.fail("a tuple is indexed at run time only if all its items are numbers.", loc, "Use an index known at compile time.")
-        if len(items) > _MAX_SELECTS:
             self.fail(
-                f"a tuple of {len(items)} items is indexed at run time; the limit is {_MAX_SELECTS}.",
+                "a tuple is indexed at run time only if its items are numbers, or tuples of one length.",
                 loc,
-                "Pass it as an array.",
-                CompileNotImplementedError,
+                "Use an index known at compile time.",
             )
         t: Type = numbers[0].type
         for number in numbers[1:]:
@@ -379,6 +381,8 @@ class Expressions(Operators):
                 self.no_common_type(f"a tuple of {t} and {number.type}", t, number.type, loc)
             t = joined
         dtype = self.dtype_of(t)
+        if len(items) > _MAX_SELECTS and all(number.const is not None for number in numbers):
+            return self.look_up(numbers, t, thing, loc)
         position = self.own(thing, loc)
         assert position.type is not None
         result = self.coerce(numbers[-1], dtype, loc)
@@ -386,6 +390,16 @@ class Expressions(Operators):
             here = self.emit("eq", BOOL, (position, self.emit("const", position.type, (), k, loc)), None, loc)
             result = self.emit("select", dtype, (here, self.coerce(numbers[k], dtype, loc), result), None, loc)
         return Num(t, result)
+
+    def look_up(self, numbers: list[Num], t: Type, position: Num, loc: Loc) -> Num:
+        """An item of a long tuple of constants, from a table. Where a position is wrong, an item all the same."""
+        element = u8 if t is BOOL else self.dtype_of(t)
+        values = tuple(self.number_in(number, element, loc) for number in numbers)
+        index = self.coerce(Num(position.type, position.instr), i64, loc)
+        for op, limit in (("max", 0), ("min", len(values) - 1)):
+            index = self.emit(op, i64, (index, self.emit("const", i64, (), limit, loc)), None, loc)
+        item = self.value("table", element, (index,), loc, Table(values))
+        return self.truth(item, loc) if t is BOOL else Num(t, item.instr)
 
     # -- stores
 

@@ -19,7 +19,7 @@ class Functions(Statements):
         fn = parse(callee.source, kernel=self.kernel)
         self.refuse_recursion(callee, fn, loc)
         frame = Frame(fn, callee.environment, self.frame, callee.identity, loc)
-        bound = self.bind_arguments(fn, args, names, loc, frame)
+        bound = self.bind_arguments(callee, fn, args, names, loc, frame)
         caller, outer = self.frame, self.block
         self.frame = frame
         env: dict[str, Binding] = {}
@@ -87,7 +87,9 @@ class Functions(Statements):
                 )
             frame = frame.caller
 
-    def bind_arguments(self, fn: Function, args: list[Thing], names: tuple[str, ...], loc: Loc, frame: Frame) -> dict[str, Thing]:
+    def bind_arguments(
+        self, callee: FuncMeaning, fn: Function, args: list[Thing], names: tuple[str, ...], loc: Loc, frame: Frame
+    ) -> dict[str, Thing]:
         bound: dict[str, Thing] = {}
         positional = len(args) - len(names)
         takes = [p for p in fn.params if not p.keyword_only]
@@ -107,19 +109,17 @@ class Functions(Statements):
             bound[name] = thing
         for param in fn.params:
             if param.name not in bound:
-                bound[param.name] = self.default_of(fn, param, loc, signature, frame)
+                bound[param.name] = self.default_of(callee, fn, param, loc, signature, frame)
         return {name: self.read_reduced(thing) if isinstance(thing, Reduced) else thing for name, thing in bound.items()}
 
-    def default_of(self, fn: Function, param: Parameter, loc: Loc, signature: str, frame: Frame) -> Thing:
+    def default_of(self, callee: FuncMeaning, fn: Function, param: Parameter, loc: Loc, signature: str, frame: Frame) -> Thing:
         if param.default is None:
             self.fail(f"'{fn.name}' is called without its parameter '{param.name}'.", loc, f"Its signature is {signature}.")
-        if param.default_value < 0:
-            self.fail(
-                f"the default of '{param.name}' in '{fn.name}' is no literal.",
-                loc,
-                f"Pass {param.name}, or write a number or None as its default.",
-                CompileNotImplementedError,
-            )
+        if param.default_value < 0:  # not a literal: what it was when the def ran
+            meaning = dict(callee.defaults).get(param.name)
+            if meaning is None:
+                self.fail(f"the default of '{param.name}' in '{fn.name}' is not known.", loc, f"Pass {param.name}.")
+            return self.from_meaning(meaning, param.name, loc)
         caller = self.frame
         self.frame = frame
         self.run(param.default)

@@ -73,12 +73,13 @@ class Intrinsic:
 class FuncMeaning:
     """A @tack.func: its source and the environment of its own captured names.
 
-    ``identity`` tells equal ones apart (for recursion, caching).
+    ``identity`` tells equal ones apart (for recursion, caching). ``defaults``: what its parameters' defaults were when the def ran.
     """
 
     source: FunctionSource
     environment: Environment
     identity: object
+    defaults: tuple[tuple[str, Meaning], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

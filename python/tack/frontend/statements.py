@@ -67,12 +67,12 @@ class Statements(Joins):
 
     def if_node(self, node: IfNode) -> None:
         frame = self.frame
-        if node.returns and frame.caller is None:
-            self.misplaced_return(node.loc)
         cond = self.truth(self.thing(node.cond), node.loc)
         if cond.const is not None:
             self.run(node.then if cond.const else node.orelse)
             return
+        if node.returns and frame.caller is None and not self.returns_early():
+            self.misplaced_return(node.loc)
         assert cond.instr is not None
         entry = frame.env
         assert entry is not None
@@ -132,6 +132,9 @@ class Statements(Joins):
         result = self.value("select", joined.type, (cond, left, right), loc)
         result.index = joined.index
         return result
+
+    def returns_early(self) -> bool:
+        raise NotImplementedError
 
     def misplaced_return(self, loc: Loc) -> NoReturn:
         if self.in_parallel:

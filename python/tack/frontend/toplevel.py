@@ -86,7 +86,13 @@ class TopLevel(Functions):
         self.items = []
         self.sequences = []
         self.reduced_types = {}
-        self.top(body)
+        if self.frame.fn.early_returns and not _has_loops(body):  # one iteration: it returns as a function does
+            loc = self.frame.fn.loc
+            thing = self.body_with_returns(self.frame.fn, loc)
+            if self.frame.env is not None:
+                self.frame.env = {RESULT: Binding(thing, loc)}
+        else:
+            self.top(body)
         self.set_result()
         self.close_segment()
         if self.segment_atomics and any(not isinstance(item, Segment) for item in self.items):
@@ -97,6 +103,10 @@ class TopLevel(Functions):
                 CompileNotImplementedError,
             )
         return [item for item in self.items if not self.idle(item)]
+
+    def returns_early(self) -> bool:
+        """Whether the kernel has no parallel loop, so that it may return anywhere."""
+        return not _has_loops(self.frame.fn.body)
 
     # -- segments
 
@@ -207,6 +217,11 @@ class TopLevel(Functions):
                         self.sequence(item, iterable)
                     else:
                         self.parallel(item, iterable)
+                    continue
+            elif isinstance(item, IfNode) and item.kind == "if":
+                known = self.truth(self.thing(item.cond), item.loc).const
+                if known is not None:  # decided at compile time: the arm stands in the place of the if
+                    self.top(item.then if known else item.orelse)
                     continue
             self.run((item,))
 
@@ -442,10 +457,28 @@ class TopLevel(Functions):
         if binding is None or isinstance(binding.thing, NoneValue):
             return
         thing = binding.thing
+        if isinstance(thing, Unusable):
+            self.fail(f"the result {thing.text}", binding.loc, "Return a number on every path.")
         if not isinstance(thing, Num):
             self.fail(f"a kernel returns one number, not {describe(thing)}.", binding.loc, "Store more values into an array.")
         self.result = Var("_result", self.dtype_of(thing.type))
         self.emit("set", None, (self.own(thing, binding.loc),), self.result, binding.loc)
+
+
+def _has_loops(body: list[HirItem]) -> bool:
+    """Whether a parallel loop may be among the statements, as far as their text tells: a for over the result of a call."""
+    work = [body]
+    while work:
+        calls: set[int] = set()
+        for item in work.pop():
+            if isinstance(item, Op):
+                if item.kind == "call":
+                    calls.add(item.dst)
+            elif isinstance(item, IfNode):
+                work += (item.then, item.orelse)
+            elif isinstance(item, ForNode) and item.iterable in calls:
+                return True
+    return False
 
 
 def _not_an_extent(instr: Instr, node: ForNode) -> tuple[str, Loc, str]:

@@ -41,6 +41,7 @@ from .nodes import (
     ScalarParam,
     Scope,
     Segment,
+    Table,
     Var,
     While,
 )
@@ -358,6 +359,9 @@ class _Machine:
             source = node.args[0].type
             assert source is not None
             return self.math(str(attr), args, source, t)
+        if op == "table":
+            assert isinstance(attr, Table)
+            return attr.values[int(args[0])]
         if op == "bits":
             return arith.BITS[str(attr)](*args, t)
         raise InterpreterError(f"{self.name}: no operation {op!r}")

@@ -41,6 +41,7 @@ __all__ = [
     "Scope",
     "Segment",
     "Sequence",
+    "Table",
     "Var",
     "While",
 ]
@@ -112,8 +113,15 @@ class LocalArray:
     shape: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Numbers known at compile time that are looked up by position: a captured tuple."""
+
+    values: tuple[int | float, ...]
+
+
 Array: TypeAlias = ArrayParam | LocalArray
-Attr: TypeAlias = "int | float | bool | str | Var | Array | tuple[Array, int] | tuple[str, Array] | DType | ScalarParam | None"
+Attr: TypeAlias = "int | float | bool | str | Var | Array | tuple[Array, int] | tuple[str, Array] | DType | ScalarParam | Table | None"
 
 
 @dataclass(eq=False, slots=True, repr=False)
@@ -144,6 +152,7 @@ class Instr:
     eq ne lt le gt ge   operands of one type; bool
     min max         prefer the number to a NaN; of equals the first
     select          (cond, a, b); both computed, nothing trapped
+    table           (index), attr: Table; the number at a position in [0, n), each representable in ``type``
     cast            to ``type``; float to int truncates and saturates, NaN gives 0; to bool: != 0
     bitcast         same size
     fma             (a, b, c); one rounding

@@ -33,6 +33,7 @@ from .nodes import (
     ScalarParam,
     Scope,
     Segment,
+    Table,
     Var,
     While,
 )
@@ -390,6 +391,8 @@ class _Printer:
             return f"{attr}({', '.join(args)})"
         if op in ("print", "assert_"):
             return f"{op.rstrip('_')} {', '.join([repr(attr), *args])}"
+        if isinstance(attr, Table):
+            return f"table({args[0]}; {', '.join(_constant(v, node.type) for v in attr.values)})"
         suffix = f", {attr!r}" if attr is not None else ""
         return f"{op}({', '.join(args)}{suffix})"
 

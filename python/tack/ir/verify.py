@@ -28,6 +28,7 @@ from .nodes import (
     Scope,
     Segment,
     Sequence,
+    Table,
     Var,
     While,
 )
@@ -117,6 +118,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "min": Operation(_BINARY, "T"),
     "max": Operation(_BINARY, "T"),
     "select": Operation(("bool", "T", "T"), "T", among="any"),
+    "table": Operation(("i64",), "type", "table"),
     "cast": Operation(("S",), "type", among="any"),
     "bitcast": Operation(("S",), "type"),
     "fma": Operation(("T", "T", "T"), "T", among="float"),
@@ -455,6 +457,8 @@ class _Verifier:
             ok = a is None
         elif kind == "number":
             ok = isinstance(a, (bool, int, float))
+        elif kind == "table":
+            ok = isinstance(a, Table) and bool(a.values)
         elif kind == "scalar":
             ok = isinstance(a, ScalarParam) and self.params.get(a.index) is a and a.dtype == node.type
         elif kind == "dimension":
