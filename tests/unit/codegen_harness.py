@@ -14,6 +14,7 @@ import numpy as np
 from tack import types as T
 from tack.codegen import build_source
 from tack.ir import nodes as ir
+from tack.ir.records import filled
 from tack.ir.source import KernelSource
 from tack.ir.target import Target
 from tack.runtime.llvm_compiler import compile_ir as compile_llvm
@@ -219,6 +220,8 @@ class Program:
     def __call__(self, *args: Any, cuts: tuple[float, ...] = ()) -> Any:
         source = self.source
         scratch = np.zeros(source.scratch_bytes + 8, np.uint8)
+        self.records = np.zeros(_HEADER + (_PRINTS + 1) * self.record_words, np.uint64)
+        self.records[_FITTING] = _PRINTS
         sequence: list[int] = []
         at = 0
         loops: list[list[int]] = []
@@ -250,6 +253,26 @@ class Program:
             scratch[source.result_offset :].view()[: NUMPY[source.result_type.name].itemsize].copy().view(NUMPY[source.result_type.name])[0]
         )
 
+    @property
+    def record_words(self) -> int:
+        return 1 + max((len(site.values) for site in self.source.sites), default=0)
+
+    def failure(self) -> tuple[str, str] | None:
+        """(kind, text) of the failure that the last call reported."""
+        return self._said(_HEADER) if self.records[_FAILED] else None
+
+    def printed(self) -> str:
+        """What the last call printed, as far as it was kept."""
+        count = min(int(self.records[_PRINTED]), _PRINTS)
+        return "".join(self._said(_HEADER + (1 + k) * self.record_words)[1] for k in range(count))
+
+    def _said(self, at: int) -> tuple[str, str]:
+        site = self.source.sites[int(self.records[at])]
+        words = self.records[at + 1 : at + 1 + len(site.values)]
+        values = [w.tobytes()[: NUMPY[t.name].itemsize] for w, t in zip(words, site.values, strict=True)]
+        numbers = [np.frombuffer(v, NUMPY[t.name])[0].item() for v, t in zip(values, site.values, strict=True)]
+        return site.kind, filled(site.text, numbers, site.values)
+
     def _launch(self, step: Any, args: tuple[Any, ...], sequence: list[int], scratch: Any, cuts: tuple[float, ...]) -> None:
         entry = self.source.entries[step.entry]
         start, stop, by = ([evaluate(e, args, sequence) for e in part] for part in (step.start, step.stop, step.step))
@@ -276,6 +299,7 @@ class Program:
                     "step": lambda: by[slot.dim],
                     "sequence": lambda: sequence[slot.arg],
                     "scratch": lambda: scratch.ctypes.data,
+                    "records": lambda: self.records.ctypes.data,
                 }[slot.kind]()
                 words[k] = np.int64(number).astype(np.uint64) if number >= 0 else np.uint64(number + (1 << 64))
         edges = sorted({0, total, *(min(total, int(c * total) if isinstance(c, float) else c) for c in cuts)})
@@ -284,6 +308,8 @@ class Program:
 
 
 _serial = itertools.count()
+_FAILED, _PRINTED, _FITTING, _HEADER = 0, 8, 9, 16  # words of the record buffer, see kernel.hpp
+_PRINTS = 1000
 
 
 def evaluate(extent: ir.Extent, args: tuple[Any, ...], sequence: list[int]) -> int:
