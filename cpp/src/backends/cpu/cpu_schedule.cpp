@@ -53,6 +53,7 @@ std::int64_t grain_for(std::int64_t n, double ns_per_iteration, int threads) noe
 
 EntryCost::EntryCost(double hint) noexcept : hint_(std::isfinite(hint) ? hint : -1.0) {
   for (std::atomic<float>& ns : ns_) ns.store(-1.0f, std::memory_order_relaxed);
+  for (std::atomic<float>& ns : previous_) ns.store(-1.0f, std::memory_order_relaxed);
 }
 
 double EntryCost::predict(std::int64_t iterations) const noexcept {
@@ -83,7 +84,10 @@ void EntryCost::sample(std::int64_t iterations, double ns_per_iteration) noexcep
   // The first run of all is often a cold one, and a run may be interrupted: down quickly, up slowly. Where the cost depends on values,
   // a change is no accident.
   const double weight = old < 0 ? 1.0 : ns_per_iteration < old || varies() ? 0.5 : 0.125;
-  const double mixed = old < 0 ? ns_per_iteration : old + (ns_per_iteration - old) * weight;
+  // A run that lost its core for a while took a thousand times as long: a rise is believed when the next run shows it too.
+  const double before = static_cast<double>(previous_[c].exchange(static_cast<float>(ns_per_iteration), std::memory_order_relaxed));
+  const double seen = ns_per_iteration > old && before >= 0 ? std::max(old, std::min(ns_per_iteration, before)) : ns_per_iteration;
+  const double mixed = old < 0 ? seen : old + (seen - old) * weight;
   ns_[c].store(static_cast<float>(mixed), std::memory_order_relaxed);
   latest_.store(static_cast<float>(mixed), std::memory_order_relaxed);
   if (const std::uint8_t samples = samples_[c].load(std::memory_order_relaxed); samples < enough_samples) {

@@ -53,6 +53,7 @@ class EntryCost {
   static constexpr int classes = 11;  // launch sizes by powers of 64
   const double hint_;
   std::array<std::atomic<float>, classes> ns_;
+  std::array<std::atomic<float>, classes> previous_;  // the last sample as it was
   std::array<std::atomic<std::uint8_t>, classes> samples_{};
   std::atomic<float> latest_{-1.0f};
   std::atomic<float> ratio_{0.5f};  // wall time over the serial prediction, of parallel launches
