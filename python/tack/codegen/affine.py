@@ -55,12 +55,14 @@ class Access:
     of which the scalar part is lane 0's; ``lanes``: (dim, index) each lane's own.
 
     ``step``: the elements from lane to lane if that is all there is to it (1: contiguous), else None.
+    ``flat``: the last two indices are the launch's last two plus these constants, and lanes run over both as one.
     """
 
     uniform: list[tuple[int, Instr]] = field(default_factory=list)
     even: list[tuple[int, Instr, int]] = field(default_factory=list)
     lanes: list[tuple[int, Instr]] = field(default_factory=list)
     step: int | None = None
+    flat: tuple[int, int] | None = None
 
 
 def indices_of(instr: Instr) -> tuple[Array, tuple[Instr, ...]]:
@@ -77,10 +79,46 @@ def indices_of(instr: Instr) -> tuple[Array, tuple[Instr, ...]]:
     return array, instr.args[skip:]
 
 
-def access(instr: Instr, form: Callable[[Instr], Form]) -> Access:
-    """Splits a memory instruction's address."""
+def offset(index: Instr) -> tuple[Instr, int]:
+    """``index`` as something and a constant."""
+    total = 0
+    while index.op in ("add", "sub"):
+        left, right = index.args
+        k = constant(right)
+        if k is not None:
+            total += k if index.op == "add" else -k
+            index = left
+            continue
+        k = constant(left)
+        if k is None or index.op == "sub":
+            break
+        total += k
+        index = right
+    return index, total
+
+
+def flat_pair(instr: Instr, inner: int) -> tuple[int, int] | None:
+    """The constants by which an access to a contiguous array differs from the launch's indices ``inner - 1`` and ``inner``, if its last
+    two indices are these."""
+    array, indices = indices_of(instr)
+    if not isinstance(array, ArrayParam) or array.layout != Layout.CONTIGUOUS or len(indices) < 2:
+        return None
+    (row, up), (column, right) = offset(indices[-2]), offset(indices[-1])
+    if row.op != "index" or column.op != "index" or (row.attr, column.attr) != (inner - 1, inner):
+        return None
+    return up, right
+
+
+def access(instr: Instr, form: Callable[[Instr], Form], pair: int | None = None) -> Access:
+    """Splits a memory instruction's address. ``pair``: lanes run over the launch's dimensions ``pair - 1`` and ``pair`` as one."""
     array, indices = indices_of(instr)
     out = Access()
+    if pair is not None and instr.op in ("load", "store", "atomic") and all(form(i) == 0 for i in indices[:-2]):
+        out.flat = flat_pair(instr, pair)
+        if out.flat is not None:
+            out.uniform = list(enumerate(indices[:-2]))
+            out.step = 1
+            return out
     for d, index in enumerate(indices):
         f = form(index)
         if f is None:

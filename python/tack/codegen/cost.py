@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 
 from ..ir.nodes import Block, For, If, Instr, LocalArray, Scope, While
 from .affine import access, constant, indices_of
+from .collapse import collapsible
 from .params import EntryPlan
 from .uniform import Flow, analyse
 from .walk import Walk, instructions, nodes, run
 
-__all__ = ["MOST_LANES", "choose_lanes", "iteration_ns", "size_of"]
+__all__ = ["MOST_LANES", "choose_lanes", "collapse_flow", "iteration_ns", "size_of"]
 
 MOST_LANES = 64
 _LOCAL_BYTES = 1 << 16  # local arrays of all lanes together
@@ -20,6 +21,7 @@ _NS = 0.25  # of a simple scalar operation
 _NS_PER_BYTE = 0.06  # of memory, streamed
 _ATOMIC = 24.0  # in simple operations
 _GATHER, _SCATTER = 5.0, 6.0  # of one lane; what a scalar load or store costs is 1
+_COLUMNS = 4  # assumed of a short dimension whose length is not known
 _CHAIN = 40  # instructions of a loop that lanes leave one by one, up to which two vectors take turns in the pipeline
 
 
@@ -62,10 +64,11 @@ def choose_lanes(entry: EntryPlan, vector_bits: int, wanted: int) -> int:
     """How many iterations the code runs at a time. ``wanted``: what the user asked for, 0 for the model's choice."""
     if entry.single or any(i.op == "record" for i in instructions(entry.body)):
         return 1  # the prints of an iteration follow each other
+    collapses = collapse_flow(entry, max(2, vector_bits // 32), vector_bits) is not None
     most = MOST_LANES
     while most > 1 and local_bytes(entry) * most > _LOCAL_BYTES:
         most //= 2
-    while entry.columns is not None and most > 1 and most >= 2 * entry.columns:
+    while entry.columns is not None and most > 1 and most >= 2 * entry.columns and not collapses:
         most //= 2  # lanes share a row
     if wanted > 0:
         lanes = 1
@@ -89,6 +92,18 @@ def choose_lanes(entry: EntryPlan, vector_bits: int, wanted: int) -> int:
         return 1
     lanes = max(2, vector_bits // max(width, 16))
     return min(2 * lanes if _waits(entry, flow) else lanes, most)
+
+
+def collapse_flow(entry: EntryPlan, lanes: int, vector_bits: int) -> Flow | None:
+    """What differs between lanes that run over the two innermost dimensions as one, if the entry gets such a loop."""
+    if lanes == 1 or not collapsible(entry, lanes):
+        return None
+    flows = [analyse(entry.prologue, entry.body, lanes, entry.rank, s, set(), s is None) for s in (1, None)]
+    tallies = [_Tally(), _Tally()]
+    for flow, tally in zip(flows, tallies, strict=True):
+        run(_weigh(entry.body, flow, 1.0, 1.0, max(vector_bits, 128), tally))
+    # Taken row by row, a short row costs what a vector of iterations costs.
+    return flows[1] if tallies[1].vector * (entry.columns or _COLUMNS) < tallies[0].vector * lanes else None
 
 
 def _waits(entry: EntryPlan, flow: Flow) -> bool:
@@ -128,7 +143,7 @@ def _weigh_one(instr: Instr, flow: Flow, rounds: float, idle: float, vector_bits
     if instr.op in ("load", "load_flat", "store", "store_flat", "atomic"):
         array, _ = indices_of(instr)
         bits = array.dtype.bits
-        step = access(instr, flow.form).step
+        step = access(instr, flow.form, flow.pair).step
         if instr.op == "atomic":
             tally.scalar += _ATOMIC * rounds
             tally.vector += (_ATOMIC + 6.0) * rounds

@@ -53,7 +53,7 @@ class Body:
         self.math_calls: dict[tuple[LibraryCall, int], None] = {}  # library functions and lanes, in order of appearance
         self._word_vectors: dict[str, str] = {}
         self.index: list[str] = []  # the launch's indices; the last one is lane 0's
-        self.inner_vector: str | None = None  # of the last one lane by lane, where its step is no constant
+        self.index_vectors: dict[int, str] = {}  # lane by lane, of those that are no lane 0 and a constant step
         self.mask_type = f"<{self.lanes} x i1>"
         self._masked_variables = list(
             dict.fromkeys(i.attr for i in hints if i in flow.masked and isinstance(i.attr, Var) and i.attr not in root)
@@ -395,8 +395,7 @@ class Body:
             assert isinstance(node.attr, int)
             name = self.index[node.attr]
             if self.lanes > 1 and flow.form(node) is None:
-                assert self.inner_vector is not None
-                name = self.inner_vector
+                name = self.index_vectors[node.attr]
         elif op == "cell":
             assert isinstance(node.attr, int)
             assert node.type is not None

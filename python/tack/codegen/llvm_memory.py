@@ -142,6 +142,7 @@ class Memory:
         self.locals: dict[LocalArray, str] = {}
         self.used: set[Instr] = set()  # instructions whose value something reads
         self.nontemporal: Instr | None = None  # a store whose address is aligned to the vector
+        self.pair: tuple[str, str] = ("", "")  # lane 0's last two indices, where lanes run over both as one
         self.leading: set[Instr] = set()  # loads that come to a place in memory before others do
         for array in locals_:
             size = self._size(array) * self.lanes
@@ -187,6 +188,10 @@ class Memory:
                 base = self._gep(array, base, d, self.v.scalar(index), flat, "nsw ")
         for d, index, _ in split.even:
             base = self._gep(array, base, d, self.v.scalar(index), flat, "")
+        if split.flat is not None:
+            for d, first, more in zip((array.rank - 2, array.rank - 1), self.pair, split.flat, strict=True):
+                place = first if more == 0 else self.w.op("index", f"add nsw i64 {first}, {more}")
+                base = self._gep(array, base, d, place, flat, "nsw ")
         return base
 
     def _offsets(self, array: ArrayParam, split: Access, flat: bool) -> tuple[str, str]:
@@ -224,7 +229,7 @@ class Memory:
         array, indices = indices_of(instr)
         if isinstance(array, LocalArray):
             return self._load_local(array, indices, mask, hint)
-        split = access(instr, self.v.flow.form)
+        split = access(instr, self.v.flow.form, self.v.flow.pair)
         flat = instr.op == "load_flat"
         size = array.dtype.itemsize
         t, vt = llvm_type(array.dtype), llvm_type(array.dtype, self.lanes)
@@ -289,7 +294,7 @@ class Memory:
         if isinstance(array, LocalArray):
             self._store_local(array, value, indices, mask)
             return
-        split = access(instr, self.v.flow.form)
+        split = access(instr, self.v.flow.form, self.v.flow.pair)
         flat = instr.op == "store_flat"
         size, t = array.dtype.itemsize, llvm_type(array.dtype)
         if self.lanes == 1 or split.step == 0:
@@ -404,7 +409,7 @@ class Memory:
         array, _ = indices_of(instr)
         if isinstance(array, LocalArray):
             raise AssertionError("atomics work on array arguments")
-        split = access(instr, self.v.flow.form)
+        split = access(instr, self.v.flow.form, self.v.flow.pair)
         dtype = array.dtype
         operands = instr.args[: 2 if kind == "cas" else 1]
         if self.lanes == 1:

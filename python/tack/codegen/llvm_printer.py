@@ -15,7 +15,8 @@ from ..ir.source import EntryPoint
 from ..ir.target import Target
 from ..types import i32
 from .affine import access, indices_of
-from .cost import choose_lanes, iteration_ns, local_arrays, size_of
+from .collapse import SHORT, Pair, flat_arrays
+from .cost import choose_lanes, collapse_flow, iteration_ns, local_arrays, size_of
 from .llvm_body import Body
 from .llvm_memory import Words
 from .llvm_ops import Arithmetic
@@ -64,7 +65,8 @@ def print_module(name: str, plan: Plan, target: Target, options: dict[str, objec
         printer = _Entry(entry, lanes, target, fast, declare, plan.stops)
         functions.append(printer.function())
         calls |= printer.body.calls
-        math_calls |= printer.body.math_calls
+        for body in filter(None, (printer.body, printer.collapsed)):
+            math_calls |= body.math_calls
         module.entries.append(EntryPoint(entry.symbol, list(entry.slots.order), 1 if entry.reductions else entry.rank, printer.cost))
         module.lanes = max(module.lanes, lanes)
     functions += [print_function(call, lanes, math, fast, declare) for call, lanes in math_calls]
@@ -98,8 +100,9 @@ class _Entry:
         self.flow: Flow = analyse(entry.prologue, entry.body, lanes, entry.rank, entry.step[-1] if entry.step else None, root)
         self.words = Words(self.w, entry.slots)
         arithmetic = Arithmetic(self.w, declare, fast)
-        self.body = Body(self.w, arithmetic, self.flow, self.words, local_arrays(entry), _hints(entry), root)
-        self.body.memory.used = {a for i in instructions(entry.prologue, entry.body) for a in i.args}
+        self.used = {a for i in instructions(entry.prologue, entry.body) for a in i.args}
+        self.arithmetic = arithmetic
+        self.body = self._body(self.flow)
         self.reductions = Accumulators(self.body, entry.reductions) if entry.reductions else None
         self.size = size_of(entry)
         x86 = target.arch.startswith("x86-64")
@@ -107,7 +110,15 @@ class _Entry:
         self.anchor = self.stream or (anchor(entry, self.flow) if x86 and target.vector_bits >= 256 else None)
         self.body.memory.leading = leading_loads(entry, self.flow)
         self.streaming = ""  # i1: whether this launch bypasses the caches
+        pairs = collapse_flow(entry, lanes, target.vector_bits)
+        self.collapsed = None if pairs is None else self._body(pairs)
         self.cost = -1.0 if entry.single else iteration_ns(entry, self.flow)
+
+    def _body(self, flow: Flow) -> Body:
+        entry = self.entry
+        body = Body(self.w, self.arithmetic, flow, self.words, local_arrays(entry), _hints(entry), {r.var for r in entry.reductions})
+        body.memory.used = self.used
+        return body
 
     def function(self) -> str:
         w = self.w
@@ -117,6 +128,8 @@ class _Entry:
         w.cbr(w.op("some", "icmp slt i64 %begin, %end"), start, done)
         w.start(start)
         self.body.exit = done
+        if self.collapsed is not None:
+            self._collapsed(self.collapsed, done)
         if self.entry.single:
             self._stop_if_failed()
         self.body.straight(self.entry.prologue)
@@ -128,7 +141,7 @@ class _Entry:
         else:
             if self.stream is not None:
                 self._decide_streaming()
-            self._range("%begin", "%end")
+            self._iterations("%begin", "%end")
             if self.streaming:
                 self._fence()
         w.start(done)
@@ -168,12 +181,16 @@ class _Entry:
         value = counter if step is None else self.w.op(hint, f"mul i64 {counter}, {step}")
         return value if start is None else self.w.op(hint, f"add i64 {value}, {start}")
 
-    def _range(self, low: str, high: str) -> None:
+    def _iterations(self, low: str, high: str) -> None:
         """Iterations [low, high) of the linear range, which is not empty."""
-        w, rank = self.w, self.entry.rank
+        self.body.index = [""] * self.entry.rank
+        self._range(low, high, [self._count(d) for d in range(self.entry.rank)], self._row)
+
+    def _range(self, low: str, high: str, counts: list[str], run: Callable[[str, str], None]) -> None:
+        """Runs pieces of rows, the last of the dimensions that have these counts; sets the indices of the others."""
+        w, rank = self.w, len(counts)
         if rank == 1:
-            self.body.index = [""]
-            self._row(low, high)
+            run(low, high)
             return
         # Divisions only here: after this, counters.
         at = w.once("at", "alloca i64, align 8")
@@ -182,7 +199,7 @@ class _Entry:
         w.do(f"store i64 {low}, ptr {at}")
         rest = low
         for d in range(rank - 1, 0, -1):
-            count = self._count(d)
+            count = counts[d]
             place = column if d == rank - 1 else coords[d]
             w.do(f"store i64 {w.op('coordinate', f'urem i64 {rest}, {count}')}, ptr {place}")
             rest = w.op("rest", f"udiv i64 {rest}, {count}")
@@ -191,11 +208,11 @@ class _Entry:
         w.start(row)
         now, first = w.op("now", f"load i64, ptr {at}"), w.op("first", f"load i64, ptr {column}")
         values = [w.op(f"coordinate{d}.now", f"load i64, ptr {c}") for d, c in enumerate(coords)]
-        self.body.index = [*(self._index(d, v, f"index{d}") for d, v in enumerate(values)), ""]
-        length = w.op("length", f"sub nsw i64 {self._count(rank - 1)}, {first}")
+        self.body.index[: rank - 1] = [self._index(d, v, f"index{d}") for d, v in enumerate(values)]
+        length = w.op("length", f"sub nsw i64 {counts[-1]}, {first}")
         left = w.op("left", f"sub nsw i64 {high}, {now}")
         count = w.op("count", f"select i1 {w.op('whole', f'icmp slt i64 {length}, {left}')}, i64 {length}, i64 {left}")
-        self._row(first, w.op("last", f"add nsw i64 {first}, {count}"))
+        run(first, w.op("last", f"add nsw i64 {first}, {count}"))
         after = w.op("after", f"add nsw i64 {now}, {count}")
         w.do(f"store i64 {after}, ptr {at}")
         w.do(f"store i64 0, ptr {column}")
@@ -203,7 +220,7 @@ class _Entry:
         for d in range(rank - 2, -1, -1):
             up = w.op("up", f"add nsw i64 {values[d]}, {carry}")
             if d:
-                wrap = w.op("wrap", f"icmp eq i64 {up}, {self._count(d)}")
+                wrap = w.op("wrap", f"icmp eq i64 {up}, {counts[d]}")
                 w.do(f"store i64 {w.op('up', f'select i1 {wrap}, i64 0, i64 {up}')}, ptr {coords[d]}")
                 carry = w.op("carry", f"zext i1 {wrap} to i64")
             else:
@@ -223,7 +240,7 @@ class _Entry:
             t = f"<{self.lanes} x i64>"
             iota = "<" + ", ".join(f"i64 {k}" for k in range(self.lanes)) + ">"
             far = w.op("far", f"mul {t} {body.values.splat('i64', step, 'step', once=not self.entry.stride)}, {iota}")
-            body.inner_vector = w.op(f"index{dim}.lanes", f"add {t} {body.values.splat('i64', body.index[dim], 'index')}, {far}")
+            body.index_vectors[dim] = w.op(f"index{dim}.lanes", f"add {t} {body.values.splat('i64', body.index[dim], 'index')}, {far}")
         body.memory.zero_locals()
         if self.reductions is not None:
             self.reductions.begin_group(w.op("place", f"sub nsw i64 {at}, {first}"))
@@ -309,6 +326,54 @@ class _Entry:
         narrow = w.op("on", f"trunc i64 {on} to i32")
         return w.op("mask", f"icmp ult <{n} x i32> {self.body.values.steps(i32, 1)}, {self.body.values.splat('i32', narrow, 'on')}")
 
+    # ---- short rows
+
+    def _collapsed(self, body: Body, done: str) -> None:
+        """A loop over the last two dimensions as one, where the last one is short and the arrays' rows are as long."""
+        w, rank, n = self.w, self.entry.rank, self.lanes
+        columns = self._count(rank - 1)
+        fits = w.op("short", f"icmp ult i64 {columns}, {SHORT * n}")
+        for array in flat_arrays(self.entry):
+            same = w.op("same", f"icmp eq i64 {self.words.shape(array, array.rank - 1)}, {columns}")
+            fits = w.op("fits", f"and i1 {fits}, {same}")
+        flat, rows = w.label("flat"), w.label("rows")
+        w.cbr(fits, flat, rows)
+        w.start(flat)
+        by_rows, self.body = self.body, body
+        body.index = [""] * rank
+        body.straight(self.entry.prologue)
+        pair = Pair(body, columns)
+        counts = [self._count(d) for d in range(rank - 2)]
+        plane = w.op("plane", f"mul nsw i64 {self._count(rank - 2)}, {columns}")
+        at = w.once("position", "alloca i64, align 8")
+
+        def run(first: str, last: str) -> None:
+            loop, end = w.label("flat.group"), w.label("flat.done")
+            pair.begin(first)
+            w.do(f"store i64 {first}, ptr {at}")
+            w.start(loop)
+            place = w.op("i", f"load i64, ptr {at}")
+            left = w.op("left", f"sub nsw i64 {last}, {place}")
+            on = w.op("on", f"select i1 {w.op('full', f'icmp sgt i64 {left}, {n}')}, i64 {n}, i64 {left}")
+            now = pair.now()
+            dims = (rank - 2, rank - 1)
+            body.memory.pair = (self._index(dims[0], now[0][0], "index"), self._index(dims[1], now[0][1], "index"))
+            for d, lanes in zip(dims, now[1], strict=True):
+                start = self._bound("start", d)
+                if start is not None:
+                    lanes = w.op(f"index{d}.lanes", f"add <{n} x i64> {lanes}, {body.values.splat('i64', start, 'start')}")
+                body.index_vectors[d] = lanes
+            body.memory.zero_locals()
+            body.iteration(self.entry.body, self._first_lanes(on))
+            pair.advance(now)
+            self._advance(at, place, str(n), last, loop, end)
+            w.start(end)
+
+        self._range("%begin", "%end", [*counts, plane], run)
+        w.br(done)
+        w.start(rows)
+        self.body = by_rows
+
     # ---- reductions
 
     def _blocks(self) -> None:
@@ -326,7 +391,7 @@ class _Entry:
         end = w.op("end", f"add nsw i64 {low}, {size}")
         high = w.op("high", f"select i1 {w.op('full', f'icmp slt i64 {end}, {total}')}, i64 {end}, i64 {total}")
         self.reductions.begin_block()
-        self._range(low, high)
+        self._iterations(low, high)
         self.reductions.end_block(now)
         after = w.op("block.up", f"add nuw nsw i64 {now}, 1")
         w.do(f"store i64 {after}, ptr {block}")

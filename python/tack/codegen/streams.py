@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..ir.nodes import ArrayParam, Instr
 from ..types import Layout
-from .affine import access, constant, indices_of
+from .affine import access, indices_of, offset
 from .params import EntryPlan
 from .uniform import Flow
 
@@ -75,24 +75,6 @@ def streamed_store(entry: EntryPlan, flow: Flow) -> Instr | None:
     return store if address_slice(entry, store) is not None else None
 
 
-def _offset(index: Instr) -> tuple[Instr, int]:
-    """``index`` as something and a constant."""
-    total = 0
-    while index.op in ("add", "sub"):
-        left, right = index.args
-        k = constant(right)
-        if k is not None:
-            total += k if index.op == "add" else -k
-            index = left
-            continue
-        k = constant(left)
-        if k is None or index.op == "sub":
-            break
-        total += k
-        index = right
-    return index, total
-
-
 def anchor(entry: EntryPlan, flow: Flow) -> Instr | None:
     """Of contiguous accesses, one of those that are most often at the same place within a vector: worth aligning rows to."""
     memory = _memory(entry)
@@ -103,7 +85,7 @@ def anchor(entry: EntryPlan, flow: Flow) -> Instr | None:
         array = _contiguous(instr, flow)
         if array is None or array.dtype.itemsize * flow.lanes < 32 or address_slice(entry, instr) is None:
             continue
-        classes.setdefault((array, *_offset(indices_of(instr)[1][-1])), []).append(instr)
+        classes.setdefault((array, *offset(indices_of(instr)[1][-1])), []).append(instr)
     if sum(map(len, classes.values())) < 2:
         return None
     best = max(classes.values(), key=lambda c: (len(c), c[0].op in ("store", "store_flat")))
@@ -120,7 +102,7 @@ def leading_loads(entry: EntryPlan, flow: Flow) -> set[Instr]:
         array = _contiguous(instr, flow)
         if array is None or instr.op != "load":
             continue
-        split = [_offset(index) for index in indices_of(instr)[1]]
+        split = [offset(index) for index in indices_of(instr)[1]]
         rows = groups.setdefault((array, *(base for base, _ in split)), {})
         rows.setdefault(tuple(offset for _, offset in split[:-1]), instr)
     return {rows[max(rows)] for rows in groups.values() if len(rows) > 1}

@@ -33,6 +33,7 @@ class Flow:
     exits: dict[Node, tuple[Target, ...]] = field(default_factory=dict)  # where lanes inside a node may have gone, beyond its end
     inner_exits: dict[Node, tuple[Target, ...]] = field(default_factory=dict)  # of a loop: those that leave its body
     targets: set[Target] = field(default_factory=set)
+    pair: int | None = None  # lanes run over the launch's dimensions ``pair - 1`` and ``pair`` as one
     vectors: set[Instr] = field(default_factory=set)  # uniform and affine values that are needed lane by lane as well
 
     def form(self, value: Instr) -> Form:
@@ -107,6 +108,8 @@ class _Analysis:
         if op == "get":
             return None if instr.attr in flow.varying else 0
         if op == "index":
+            if flow.pair is not None:
+                return None if instr.attr in (flow.pair - 1, flow.pair) else 0
             return self.inner_step if instr.attr == self.rank - 1 else 0
         if op in ("load", "load_flat"):
             if isinstance(instr.attr, LocalArray) or any(not flow.uniform(a) for a in instr.args):
@@ -205,9 +208,11 @@ class _Analysis:
         return left | orelse
 
 
-def analyse(prologue: Block, body: Block, lanes: int, rank: int, inner_step: int | None, root: set[Var]) -> Flow:
-    """``inner_step``: the constant step of the last index, or None. ``root``: variables that the printer reads in all lanes at the end."""
+def analyse(prologue: Block, body: Block, lanes: int, rank: int, inner_step: int | None, root: set[Var], collapsed: bool = False) -> Flow:
+    """``inner_step``: the constant step of the last index, or None. ``root``: variables that the printer reads in all lanes at the end.
+    ``collapsed``: lanes run over the last two indices."""
     analysis = _Analysis(lanes, rank, inner_step, root)
+    analysis.flow.pair = rank - 1 if collapsed else None
     if lanes == 1:
         return Flow(1)
     while True:
@@ -246,7 +251,7 @@ def _find_vectors(flow: Flow, *blocks: Block) -> None:
 
 def _memory_vectors(flow: Flow, node: Instr, want: object) -> None:
     assert callable(want)
-    split = access(node, flow.form)
+    split = access(node, flow.form, flow.pair)
     want(*(index for _, index in split.lanes))
     if node.op == "atomic":
         want(*node.args)  # lanes take turns, each with its own operands
