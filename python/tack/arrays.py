@@ -194,26 +194,37 @@ class Array(_runtime.Array):
         """The elements as nested lists of Python numbers; a Python number for 0 dimensions."""
         return self._host().tolist()
 
-    def sum(self) -> int | float:
-        """The sum of all elements: exact for integers, NumPy's pairwise sum for floats."""
+    def sum(self, axis: None = None, dtype: None = None, out: None = None) -> int | float:
+        """The sum of all elements: exact for integers, NumPy's pairwise sum for floats.
+
+        The parameters are those that ``numpy.sum(a)`` passes, here and below; TypeError for anything but None.
+        """
+        self._whole("sum", axis, dtype, out)
         from .runtime.host_reduce import exact_sum
 
         return exact_sum(self._host())
 
-    def min(self) -> int | float:
+    def min(self, axis: None = None, out: None = None) -> int | float:
         """The smallest element; NaN if there is one. Raises ValueError for an empty array."""
+        self._whole("min", axis, out)
         self._not_empty("min()")
         return self._host().min().item()  # type: ignore[no-any-return]
 
-    def max(self) -> int | float:
+    def max(self, axis: None = None, out: None = None) -> int | float:
         """The largest element; NaN if there is one. Raises ValueError for an empty array."""
+        self._whole("max", axis, out)
         self._not_empty("max()")
         return self._host().max().item()  # type: ignore[no-any-return]
 
-    def mean(self) -> float:
+    def mean(self, axis: None = None, dtype: None = None, out: None = None) -> float:
         """The arithmetic mean. Raises ValueError for an empty array."""
+        self._whole("mean", axis, dtype, out)
         self._not_empty("mean()")
         return self.sum() / self.size
+
+    def _whole(self, what: str, *given: None) -> None:
+        if any(value is not None for value in given):
+            raise TypeError(f"Array.{what}() reduces the whole array and takes no axis, dtype or out: write a.numpy().{what}(...)")
 
     def _not_empty(self, what: str) -> None:
         if self.size == 0:
@@ -439,15 +450,14 @@ def wrap_numpy(values: NDArray[Any], device: Device) -> Array:
 
 def check_numpy(values: NDArray[Any], what: str) -> None:
     """Refuses NumPy arrays that kernels cannot use in place."""
-    problem = ""
     if not values.dtype.isnative:
-        problem = "is byte-swapped"
-    elif not values.flags.aligned:
-        problem = "is not aligned to its item size"
-    elif any(stride % values.itemsize for stride in values.strides):
-        problem = f"has strides {values.strides}, which are no multiples of its item size {values.itemsize}"
-    if problem:
-        raise ValueError(f"{what} {problem}: pass np.ascontiguousarray(a) (and a.astype(a.dtype.newbyteorder('=')) for swapped bytes)")
+        raise ValueError(f"{what} is byte-swapped: pass np.ascontiguousarray(a, a.dtype.newbyteorder('='))")
+    if any(stride % values.itemsize for stride in values.strides):
+        raise ValueError(
+            f"{what} has strides {values.strides}, which are no multiples of its item size {values.itemsize}: pass np.ascontiguousarray(a)"
+        )
+    if not values.flags.aligned:  # np.ascontiguousarray would leave contiguous memory where it is
+        raise ValueError(f"{what} is not aligned to its item size: pass a.copy() (np.ascontiguousarray(a) may leave it as it is)")
 
 
 _OPERATORS = {

@@ -209,7 +209,8 @@ def builtin_name(value: Any) -> tuple[str, str] | None:
         module, name = getattr(value, "__module__", None), str(getattr(value, "__name__", ""))
         if module in ("builtins", "math") and getattr(sys.modules.get(module), name, None) is value:
             return module, name
-        return None
+        if kind == "type":
+            return None
     return numpy_function(value)
 
 

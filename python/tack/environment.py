@@ -6,6 +6,7 @@ Imported only where a kernel is compiled, never on a hit of the disk cache.
 from __future__ import annotations
 
 import sys
+import types
 from typing import Any
 
 from .capture import MISSING, Captured, Captures, builtin_name, dtype_named, is_namespace
@@ -85,16 +86,22 @@ def _opaque_kind(value: Any) -> str:
         return "none"
     if isinstance(value, (str, bytes)):
         return "str"
+    if isinstance(value, type):
+        return "other"
     if hasattr(value, "__array__") or hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__"):
         numpy = sys.modules.get("numpy")
         return "other" if numpy is not None and isinstance(value, numpy.generic) else "array"
     if type(value).__name__ == "Dispatcher" and type(value).__module__.startswith("tack"):
         return "kernel"
-    return "function" if callable(value) else "other"
+    if isinstance(getattr(value, "__func__", value), types.FunctionType):
+        return "function"
+    return "callable" if callable(value) else "other"
 
 
 def _described(value: Any) -> str:
     kind = type(value)
+    if isinstance(value, type):
+        return f"the class {value.__module__}.{value.__qualname__}"
     if callable(value) and hasattr(value, "__name__"):
         return f"{value.__name__}()"
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"

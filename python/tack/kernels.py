@@ -67,8 +67,12 @@ class KernelFunction:
 
     def miss(self, _dispatcher: Dispatcher, args: tuple[Any, ...], device: Device | None) -> tuple[Kernel, list[Guard]]:
         """The kernel for these arguments and what it captures; called by the dispatcher when it knows none."""
-        special = self.specialize(args, device)
-        return self.kernel_of(special), special.captures.guards
+        try:
+            special = self.specialize(args, device)
+            return self.kernel_of(special), special.captures.guards
+        except CompileError as error:
+            # It names the kernel's own file and line; the frames of the compiler would only push them off the screen.
+            raise error.with_traceback(None) from error.__cause__
 
     def bad_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoReturn:
         """Raises the error for a call whose arguments do not fit the parameters."""

@@ -203,15 +203,6 @@ def test_loop_bounds_of_an_arrays_content() -> None:
     assert "n = int(a[0])" in str(text_error(k, tack.zeros(3), tack.ones(1, tack.i32)))
 
 
-def test_print_is_told_to_be_missing() -> None:
-    @tack.kernel
-    def k(x):
-        for i in range(x.shape[0]):
-            print(x[i])
-
-    assert isinstance(text_error(k, tack.zeros(3)), NotImplementedError)
-
-
 def test_a_failed_compile_leaves_everything_usable() -> None:
     x = tack.ones(3)
     for _ in range(2):

@@ -212,4 +212,4 @@ def test_meaning_of_a_func_has_its_own_environment() -> None:
 
 def test_a_users_ufunc_is_not_numpys() -> None:
     mine = np.frompyfunc(lambda x: x, 1, 1)
-    assert environment_of(captured("G", G=mine)).lookup("G").kind == "function"
+    assert environment_of(captured("G", G=mine)).lookup("G").kind == "callable"

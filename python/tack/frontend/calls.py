@@ -73,6 +73,12 @@ class Calls(Messages):
         if isinstance(callee, Opaque):
             if callee.kind == "function":
                 self.fail(f"{callee.description} is a plain Python function.", loc, "Add @tack.func above its definition.")
+            if callee.kind == "callable":
+                self.fail(
+                    f"{callee.description} has no meaning in a kernel.",
+                    loc,
+                    "Kernels call @tack.func functions, and some of tack, math and NumPy: call this one outside, and pass what it gives.",
+                )
             if callee.kind == "kernel":
                 self.fail(
                     f"{callee.description} is a kernel, and a kernel cannot call another.",
@@ -129,7 +135,9 @@ class Calls(Messages):
     def counted(self, name: str, args: list[Any], low: int, high: int, loc: Loc) -> None:
         if not low <= len(args) <= high:
             wanted = str(low) if low == high else f"{low} to {high}"
-            self.fail(f"'{name}' takes {wanted} argument{'' if wanted == '1' else 's'}, not {len(args)}.", loc)
+            parameters = _PARAMETERS.get(name.removeprefix("tack."))
+            hint = f"Write tack.{name.removeprefix('tack.')}({', '.join(parameters)})." if parameters else ""
+            self.fail(f"'{name}' takes {wanted} argument{'' if wanted == '1' else 's'}, not {len(args)}.", loc, hint)
 
     # -- casts
 
@@ -510,6 +518,11 @@ _INSTEAD: Final = {
     "all": "Loop, and combine the conditions with and.",
     "zeros": "Use tack.local_array(dtype, shape) for scratch memory of one iteration.",
     "empty": "Use tack.local_array(dtype, shape) for scratch memory of one iteration.",
-    "where": "Write a if condition else b.",
+    "ones": "Use tack.local_array(dtype, shape) for scratch memory of one iteration, and a loop that stores 1.",
+    "array": "Write a tuple (a, b, c) for a few values known by position, or tack.local_array(dtype, shape) for scratch memory.",
+    "arange": "Loop over range(start, stop, step).",
+    "dot": "Loop over the items: s += a[i] * b[i].",
+    "factorial": "Loop: f = 1, then f *= i.",
+    "where": "Write: a if condition else b.",
     "clip": "Write min(max(x, low), high).",
 }

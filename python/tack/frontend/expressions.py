@@ -6,7 +6,7 @@ import math
 from typing import Final, NoReturn
 
 from ..errors import CompileNameError, CompileNotImplementedError, CompileTypeError, CompileValueError
-from ..ir.nodes import ArrayParam, Instr, Loc, LocalArray, Table
+from ..ir.nodes import ArrayParam, Instr, Loc, LocalArray, ScalarParam, Table
 from ..types import BOOL, DType, Layout, i64, u8
 from .builder import weak_constant, wrap
 from .diagnostics import did_you_mean
@@ -21,6 +21,7 @@ from .values import (
     ArrayRef,
     Binding,
     Flat,
+    NoneValue,
     Num,
     RangeValue,
     Reduced,
@@ -271,7 +272,17 @@ class Expressions(Operators):
             if isinstance(base, Num) and base.instr is not None and base.instr.op == "load"
             else ""
         )
-        self.fail(f"{describe(base)} cannot be indexed.", loc, hint)
+        self.fail(*self.no_array(base, "indexed", hint, loc))
+
+    @staticmethod
+    def no_array(base: Thing, done: str, hint: str, loc: Loc) -> tuple[str, Loc, str]:
+        """What to say where something that is no array stands before brackets."""
+        if isinstance(base, NoneValue):
+            return f"None cannot be {done}.", loc, "Pass an array, or ask 'x is None' first."
+        if isinstance(base, Num) and base.instr is not None and isinstance(base.instr.attr, ScalarParam):
+            name = base.instr.attr.name
+            return f"the argument '{name}' is {describe(base)} and cannot be {done}.", loc, "Pass an array, tack.array(...)."
+        return f"{describe(base)} cannot be {done}.", loc, hint
 
     @staticmethod
     def unpacking(ref: ArrayRef) -> str:
@@ -424,7 +435,7 @@ class Expressions(Operators):
         else:
             if isinstance(base, Opaque):
                 self.unusable_capture(base, op.loc)
-            self.fail(f"{describe(base)} cannot be stored to.", op.loc)
+            self.fail(*self.no_array(base, "stored to", "", op.loc))
 
     def element(self, ref: ArrayRef, value: Thing, loc: Loc) -> Instr:
         """A value converted to an array's element type, as a store does."""

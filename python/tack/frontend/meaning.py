@@ -94,7 +94,7 @@ class ModuleMeaning:
 class Opaque:
     """Anything that has no meaning in kernels.
 
-    ``kind``: "array", "function" (a plain Python function), "kernel", "none", "str", "other".
+    ``kind``: "array", "function" (a plain Python function), "callable" (one without Python text), "kernel", "none", "str", "other".
     """
 
     kind: str

@@ -247,7 +247,7 @@ class TopLevel(Functions):
             return extent_of(number.instr, self.sequences)
         except NotAnExtent as failure:
             instr: Instr = failure.args[0]
-            self.fail(*_not_an_extent(instr, node))
+            self.fail(*_not_an_extent(instr, number.instr, node))
 
     # -- parallel loops
 
@@ -481,8 +481,9 @@ def _has_loops(body: list[HirItem]) -> bool:
     return False
 
 
-def _not_an_extent(instr: Instr, node: ForNode) -> tuple[str, Loc, str]:
-    work, loads = [instr], False
+def _not_an_extent(instr: Instr, whole: Instr, node: ForNode) -> tuple[str, Loc, str]:
+    """What to say of the bound ``whole``, which cannot be told before the launch because of ``instr``."""
+    work, loads = [whole], False
     for _ in range(1000):  # of what it is computed of; enough to find the load that the user wrote
         if not work or loads:
             break
