@@ -171,6 +171,7 @@ def test_pickles_by_cloudpickle(tmp_path: Path) -> None:
 
 SLOW = """
 import signal, sys, time, tack
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent in the background leaves it ignored
 lines = "\\n".join(f"        y = tack.sin(y * {i}.5) + tack.exp(y) if y > {i}.0 else y - {i}.0" for i in range(30))
 text = f"import tack\\n@tack.kernel\\ndef slow(x):\\n    for i in range(x.shape[0]):\\n        y = x[i]\\n{lines}\\n        x[i] = y\\n"
 import linecache
