@@ -309,6 +309,8 @@ class Array(_runtime.Array):
                 )
         if len(index) == self.ndim and not shape and not dots:
             return tuple(index)
+        if 0 in shape:
+            offset = 0  # nothing is addressed, wherever it would lie
         return Array(self, self.dtype_name, tuple(shape), tuple(strides), offset, self.read_only)
 
     def reshape(self, *shape: Any) -> Array:

@@ -8,7 +8,7 @@ import linecache
 import random
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import host  # noqa: E402
-from generate import CAPTURED, LENGTH, SCALARS, TABLE, TUPLES  # noqa: E402
+from generate import CAPTURED, LENGTH, SCALARS, TABLE  # noqa: E402
 from host import FLOATS, INTS, STRONG, Rules, numpy_name  # noqa: E402
 from statements import ROWS, is_wide  # noqa: E402
 from tree import Program  # noqa: E402
@@ -90,7 +90,23 @@ def inputs(t: str, n: int) -> Any:
         values = [r.choice(edges) if r.random() < 0.3 else r.randint(0, 9) if r.random() < 0.5 else r.randint(low, high) for _ in range(n)]
         return np.array(values, numpy_name(t))
     top = np.finfo(numpy_name(t))
-    edges = [0.0, -0.0, 1.0, -1.0, 0.5, np.inf, -np.inf, np.nan, float(top.max), float(top.smallest_subnormal), float(top.tiny), 1.5, 2.5, 1e9, -3e9]
+    edges = [
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        0.5,
+        np.inf,
+        -np.inf,
+        np.nan,
+        float(top.max),
+        float(top.smallest_subnormal),
+        float(top.tiny),
+        1.5,
+        2.5,
+        1e9,
+        -3e9,
+    ]
     edges += [2.0**31, 2.0**32, -(2.0**31), 2.0**63, -(2.0**63), 2.0**64, 255.0, -129.0, 32767.5]
     values = [r.choice(edges) if r.random() < 0.3 else r.randint(-9, 9) if r.random() < 0.3 else r.uniform(-50, 50) for _ in range(n)]
     return np.array(values, numpy_name(t))
@@ -269,7 +285,7 @@ def check_texts(
         compiled = Compiled(text, names, rows)
     except CompileError as error:
         return Difference("compile", str(error))
-    first = Way(2, 0, 1)
+    first, *others = ways
     kernel = compiled.kernel(first)
     few = compiled.run(kernel, [(0, FEW)])
     if host_text is not None:
@@ -288,7 +304,7 @@ def check_texts(
     found = compared("pieces", "one launch and pieces", many, compiled.run(kernel, itertools.pairwise(cuts)), skip="tz")
     if found:
         return found
-    for way in ways:
+    for way in others:
         found = compared("cpu", f"{first} and {way}", many, compiled.run(compiled.kernel(way), [(0, MANY)]))
         if found:
             return found
@@ -303,4 +319,28 @@ def check(programs: Sequence[Program], ways: Sequence[Way]) -> Difference | None
     return check_texts(text_of(programs, wide), text_of(programs, wide, on_host=True), names, rows, wide, ways)
 
 
-Check = Callable[[Sequence[Program], Sequence[Way]], "Difference | None"]
+def verify(text: str, ways: Sequence[Way] = ALL_WAYS, **expected: Any) -> None:
+    """Asserts that a kernel's first ``FEW`` iterations store the given values and nothing else: run in all ways, and interpreted.
+
+    ``o_*``: rows of ``FEW`` columns; ``t_*``: one row; ``z_*``: one element. Runs of ``MANY`` iterations must agree with each other.
+    """
+    (kernel,) = (node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and node.name == "k")
+    names = [a.arg for a in kernel.args.args]
+    compiled = Compiled(text, names, ROWS)
+    wanted = results(arguments(names, ROWS, 0, 0))
+    for name, values in expected.items():
+        if name[0] == "o":
+            wanted[name][:, :FEW] = np.array(values, wanted[name].dtype)
+        else:
+            wanted[name][0] = np.array(values, wanted[name].dtype)
+    found = compared("interpreter", "expected and the interpreter", wanted, compiled.interpreted())
+    assert found is None, str(found)
+    first: dict[str, Any] | None = None
+    for way in ways:
+        built = compiled.kernel(way)
+        found = compared("cpu", f"expected and {way}", wanted, compiled.run(built, [(0, FEW)]))
+        assert found is None, str(found)
+        many = compiled.run(built, [(0, MANY)])
+        first = many if first is None else first
+        found = compared("cpu", f"{ways[0]} and {way}", first, many)
+        assert found is None, str(found)

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 
 from host import FLOATS, HIGH, INTS, LOW, Refused, Rules, dtype_of, promote
-from tree import Body, Expr, Function, Line, Program, Stmt
+from tree import Expr, Function
 
 LENGTH = 64  # of the input arrays, at least
 TABLE = 16  # of a row of the atomics' tables
@@ -59,7 +59,7 @@ class Generator:
         self.in_function: list[str] | None = None
         self.fresh = 0
         self.depth = 0
-        self.budget = self.r.choice((6, 12, 20))
+        self.budget = self.r.choice((4, 8, 16))
 
     # -- small things
 
@@ -78,7 +78,11 @@ class Generator:
         if d in FLOATS:
             if t != "float" and self.chance(0.2):
                 return Expr("int", str(r.choice((0, 1, 2, 3, 7, 100))), const=True)
-            return Expr("float", r.choice(("0.5", "2.0", "0.1", "1e-3", "3.75", "1e10", "0.0", "1.5", "7.0", "(-0.5)", "(-2.0)", "(-0.0)")), const=True)
+            return Expr(
+                "float",
+                r.choice(("0.5", "2.0", "0.1", "1e-3", "3.75", "1e10", "0.0", "1.5", "7.0", "(-0.5)", "(-2.0)", "(-0.0)")),
+                const=True,
+            )
         if d in INTS and self.chance(0.06):
             return Expr("int", f"({r.choice((LOW[d], HIGH[d], HIGH[d] - 1))})", const=True)
         if d in INTS and LOW[d] < 0 and self.chance(0.2):
@@ -135,7 +139,9 @@ class Generator:
                 return self.literal("float") if self.chance(0.7) else Expr("float", "G_FLOAT", const=True)
             if self.chance(0.3):
                 return Expr("float", "T_FLOAT[{0}]", [self.position(3, constant=False)], host="J_float(T_FLOAT[{0}])")
-            return self.variable(r.choice(names)) if names else Expr("float", "({0} * {1})", [self.test(), Expr("float", "0.75", const=True)])
+            return (
+                self.variable(r.choice(names)) if names else Expr("float", "({0} * {1})", [self.test(), Expr("float", "0.75", const=True)])
+            )
         return self.test()
 
     def runtime(self) -> Expr:
@@ -391,7 +397,9 @@ class Generator:
             return Expr("bool", "(not {0})", [self.condition(d + 1)], host="not_({0})")
         if kind < 9:
             op = r.choice(("and", "or"))
-            return Expr("bool", f"({{0}} {op} {{1}})", [self.condition(d + 1, True), self.condition(d + 1, True)], host=f"J_bool({{0}} {op} {{1}})")
+            return Expr(
+                "bool", f"({{0}} {op} {{1}})", [self.condition(d + 1, True), self.condition(d + 1, True)], host=f"J_bool({{0}} {op} {{1}})"
+            )
         if kind == 9:
             return Expr("bool", f"({{0}} {r.choice('&|^')} {{1}})", [self.condition(d + 1, True), self.condition(d + 1, True)])
         if kind == 10:

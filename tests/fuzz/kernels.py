@@ -25,7 +25,7 @@ from statements import ROWS, generate, is_wide  # noqa: E402
 from tree import Program  # noqa: E402
 
 BATCH = 8
-WAYS = 2  # beside the usual one, of each batch
+WAYS = 2  # of running each batch on the CPU
 
 
 def batches(seed: int, count: int, size: int = BATCH) -> Iterator[list[int]]:
@@ -88,7 +88,7 @@ def as_test(program: Program, name: str) -> str:
     names = parameters(wide, text)
     kernel = text_of([program], wide, names=names)
     host_text = text_of([program], wide, on_host=True, names=names)
-    lines = [f"def test_{name}() -> None:", f'    program("""\\\n{kernel}""",']
+    lines = [f"def test_{name}() -> None:", "    verify(", f'        """\\\n{kernel}""",']
     try:
         got = run_host(host_text, names, program.row + ROWS, wide)
     except Refused as refusal:

@@ -128,11 +128,12 @@ class Writer(Generator):
             a, b = self.r.choice(same)
             return Stmt([Line(f"{a}, {b} = {b}, {a}")])
         t, u = self.any_type(), self.any_type()
-        a, b = self.new_name(), self.new_name()
-        if a == b or self.chance(0.3):
-            t = u = self.r.choice([*self.strong])
+        a = self.new_name()
+        self.fresh += 1
+        b = f"u{self.fresh}"
+        if self.chance(0.3):
+            t = self.r.choice(self.strong)
             x, y = self.two(t, t, 1)
-            b = f"{b}d"
             self.bind(a, t)
             self.bind(b, t)
             return Stmt([Line(f"{a}, {b} = divmod({{0}}, {{1}})", [x, y])])
@@ -228,7 +229,11 @@ class Writer(Generator):
         t = self.any_type()
         a, b = self.r.choice(self.joins[t])
         name = self.new_name()
-        parts: list[Line | Body] = [Line("if {0}:", [self.condition()]), self.body(1), Line(f"{name} = {{0}}", [self.fitted(self.expr(a), t)], 1)]
+        parts: list[Line | Body] = [
+            Line("if {0}:", [self.condition()]),
+            self.body(1),
+            Line(f"{name} = {{0}}", [self.fitted(self.expr(a), t)], 1),
+        ]
         if self.chance(0.3):
             parts += [Line("elif {0}:", [self.condition()]), Line(f"{name} = {{0}}", [self.nonconstant(t)], 1)]
         parts += [Line("else:"), self.body(1), Line(f"{name} = {{0}}", [self.nonconstant(b)], 1)]
@@ -321,23 +326,22 @@ class Writer(Generator):
         """A name whose type grows at a loop's head: ``t = 0`` and then ``t += x``."""
         t = self.r.choice([*self.strong, "int", "float"])
         a, b = self.r.choice([p for p in self.pairs[t] if "index" not in p and "bool" not in p])
-        start, name = self.fitted(self.expr(a), t), self.new_name()
+        start = self.fitted(self.expr(a), t)
         text, kids, _ = self.bounds()
         if "-({0}" in text:
             kids = [Expr("i32", "tack.i32({0})", kids)]
         self.fresh += 1
-        index = f"j{self.fresh}"
+        index, name = f"j{self.fresh}", f"s{self.fresh}"
         parts: list[Line | Body] = [Line(f"{name} = {{0}}", [start]), self.joined(name, t), Line(f"for {index} in range({text}):", kids)]
-        self.loops += 1
-        self.scope.pop(name, None)  # the body does not read it: the compiler may refuse there what fits its first type only
+        self.loops += 1  # nothing in the loop reads it: the compiler may refuse what does not fit its first type, the start's
         parts.append(self.body(1, {index: "index"}, loop=True))
-        self.bind(name, t)
         self.loops -= 1
         self.depth += 1
         with self.nested({index: "index"}):
             e = self.nonconstant(b, 1)
         self.depth -= 1
         parts.append(Line(f"{name} = {name} {self.r.choice('+-*')} {{0}}", [e], 1))
+        self.bind(name, t)
         return Stmt(parts)
 
     # -- device functions
@@ -410,7 +414,12 @@ class Writer(Generator):
             lead = 1
         row = str(self.row)
         kind = r.randrange(6)
-        heads = ["for i in range(lo, hi):", "for i in range(hi - 1, lo - 1, -1):", "for i in tack.ndrange((lo, hi)):", "for i in range(lo, hi, 1):"]
+        heads = [
+            "for i in range(lo, hi):",
+            "for i in range(hi - 1, lo - 1, -1):",
+            "for i in tack.ndrange((lo, hi)):",
+            "for i in range(lo, hi, 1):",
+        ]
         if kind == 5:
             head, row = r.choice(("for e, i in tack.ndrange(2, (lo, hi)):", "for i, e in tack.ndrange((lo, hi), 2):")), f"{self.row} + e"
             self.scope["e"] = "index"

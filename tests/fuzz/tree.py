@@ -95,9 +95,7 @@ def statement_lists(program: Program) -> Iterator[list[Stmt]]:
 
 def expression_places(program: Program) -> Iterator[tuple[list[Expr], int]]:
     """Every place of an expression: the list that holds it, and its position. Outer ones first."""
-    work: list[list[Expr]] = [
-        part.kids for block in statement_lists(program) for s in block for part in s.parts if isinstance(part, Line)
-    ]
+    work: list[list[Expr]] = [part.kids for block in statement_lists(program) for s in block for part in s.parts if isinstance(part, Line)]
     while work:
         kids = work.pop(0)
         for k, kid in enumerate(kids):
