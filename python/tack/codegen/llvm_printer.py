@@ -2,7 +2,8 @@
 
 The last dimension is the one that lanes share: rows are walked by scalar counters, and inside a row groups of W iterations run without a
 mask, what is left of it under one. Large bodies are printed once, always under a mask. Entries that only stream through memory get a
-second loop whose stores bypass the caches, for launches that are larger than these.
+second loop whose stores bypass the caches, for launches that are larger than these. Where rows may be short, lanes share the last two
+dimensions in a loop of its own.
 """
 
 from __future__ import annotations
