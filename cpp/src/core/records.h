@@ -34,6 +34,8 @@ class Records {
  public:
   Records(Device& device, std::shared_ptr<const RecordTable> table);
   ~Records();
+  Records(const Records&) = delete;
+  Records& operator=(const Records&) = delete;
   Records(Records&& other) noexcept;
   Records& operator=(Records&& other) noexcept;
 
