@@ -267,21 +267,18 @@ class Expressions(Operators):
             return self.index_tuple(base, things[0], loc)
         if isinstance(base, Opaque):
             self.unusable_capture(base, loc)
-        hint = (
-            "Write a[i, j] with all indices in one pair of brackets."
-            if isinstance(base, Num) and base.instr is not None and base.instr.op == "load"
-            else ""
-        )
-        self.fail(*self.no_array(base, "indexed", hint, loc))
+        self.fail(*self.no_array(base, "indexed", loc))
 
     @staticmethod
-    def no_array(base: Thing, done: str, hint: str, loc: Loc) -> tuple[str, Loc, str]:
+    def no_array(base: Thing, done: str, loc: Loc) -> tuple[str, Loc, str]:
         """What to say where something that is no array stands before brackets."""
         if isinstance(base, NoneValue):
             return f"None cannot be {done}.", loc, "Pass an array, or ask 'x is None' first."
         if isinstance(base, Num) and base.instr is not None and isinstance(base.instr.attr, ScalarParam):
             name = base.instr.attr.name
             return f"the argument '{name}' is {describe(base)} and cannot be {done}.", loc, "Pass an array, tack.array(...)."
+        is_element = isinstance(base, Num) and base.instr is not None and base.instr.op == "load"
+        hint = "Write a[i, j] with all indices in one pair of brackets." if is_element else ""
         return f"{describe(base)} cannot be {done}.", loc, hint
 
     @staticmethod
@@ -435,7 +432,7 @@ class Expressions(Operators):
         else:
             if isinstance(base, Opaque):
                 self.unusable_capture(base, op.loc)
-            self.fail(*self.no_array(base, "stored to", "", op.loc))
+            self.fail(*self.no_array(base, "stored to", op.loc))
 
     def element(self, ref: ArrayRef, value: Thing, loc: Loc) -> Instr:
         """A value converted to an array's element type, as a store does."""
