@@ -7,7 +7,7 @@ namespace {
 
 std::vector<std::byte> compile(nb::handle compiler, const CompileRequest& request) {
   const char* output = request.assembly ? "assembly" : request.optimized_ir ? "ir" : "object";
-  const nb::object answer = compiler(request.name, request.text, request.arch, request.optimize, output);
+  const nb::object answer = outliving([&] { return compiler(request.name, request.text, request.arch, request.optimize, output); });
   std::string_view text;
   if (nb::isinstance<nb::bytes>(answer)) {
     text = view_of(nb::borrow<nb::bytes>(answer));
@@ -31,9 +31,9 @@ void bind_cpu_compiler(nb::module_& m) {
       "set_cpu_compiler",
       [](nb::callable f) {
         auto shared = std::make_shared<Shared>(std::move(f));
-        const nb::gil_scoped_release release;
+        const ReleaseGil release;
         state().runtime->set_cpu_compiler([shared = std::move(shared)](const CompileRequest& request) {
-          const nb::gil_scoped_acquire gil;
+          const AcquireGil gil;
           try {
             return compile(shared->get(), request);
           } catch (nb::python_error& e) {

@@ -10,14 +10,14 @@ thread_local int specializing = 0;
 
 /// Writes as print() does: to whatever sys.stdout is now. None (a program without a console) takes nothing.
 void write(std::string_view text) {
-  const nb::gil_scoped_acquire gil;
+  const AcquireGil gil;
   try {
     PyObject* out = PySys_GetObject("stdout");  // borrowed
     if (out == nullptr || out == Py_None) return;
     const nb::object stream = nb::borrow(out);
     const nb::object decoded = nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogatepass"));
     if (!decoded.is_valid()) throw nb::python_error();
-    stream.attr("write")(decoded);
+    outliving([&] { stream.attr("write")(decoded); });
   } catch (nb::python_error& e) {
     throw PythonFailure(e);
   }

@@ -40,7 +40,7 @@ KernelKey key_of(const nb::bytes& key) { return KernelKey{std::string(view_of(ke
 std::shared_ptr<Kernel> build(Device& d, nb::handle source, const nb::bytes& key) {
   const KernelSource converted = kernel_source_from(source);
   const KernelKey kernel_key = key_of(key);
-  const nb::gil_scoped_release release;
+  const ReleaseGil release;
   return d.build(converted, kernel_key);
 }
 
@@ -112,14 +112,14 @@ void bind_device(nb::module_& m) {
           },
           nb::sig("def memory(self) -> dict[str, int]"), "in_use, cached and peak in bytes; allocations and, of these, reused ones.")
       .def("can_address", &Device::can_address, nb::arg("other"), "True if kernels here may use the other device's arrays.")
-      .def("synchronize", &Device::synchronize, nb::call_guard<nb::gil_scoped_release>(),
+      .def("synchronize", &Device::synchronize, nb::call_guard<ReleaseGil>(),
            "Finishes all queued work, without the GIL, and raises the queue's first error.")
-      .def("trim", &Device::trim, nb::call_guard<nb::gil_scoped_release>(), "Gives cached memory back to the system; answers the bytes.")
+      .def("trim", &Device::trim, nb::call_guard<ReleaseGil>(), "Gives cached memory back to the system; answers the bytes.")
       .def(
           "load",
           [](Device& d, const nb::bytes& key) {
             const KernelKey kernel_key = key_of(key);
-            const nb::gil_scoped_release release;
+            const ReleaseGil release;
             return d.load(kernel_key);
           },
           nb::arg("key"), nb::sig("def load(self, key: bytes) -> Kernel | None"),

@@ -137,7 +137,7 @@ SpecializationRef Dispatcher::specialize(PyObject* self, PyObject* const* slots,
   nb::list items;
   for (std::size_t i = 0; i < names_.size(); ++i) items.append(nb::handle(slots[i]));
   const SpecializingMode mode(arguments.debug());
-  const nb::object answer = miss_(nb::handle(self), nb::tuple(items), device_object(device));
+  const nb::object answer = outliving([&] { return miss_(nb::handle(self), nb::tuple(items), device_object(device)); });
   if (!nb::isinstance<nb::tuple>(answer) || nb::len(answer) != 2 || !nb::isinstance<Kernel>(answer[0]))
     throw Error(ErrorCode::internal, "Kernel '" + name_ + "': the miss callback must answer (Kernel, list of guards)");
   const nb::object kernel_object = answer[0];

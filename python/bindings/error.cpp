@@ -55,7 +55,7 @@ Shared::~Shared() {
     object_.release();
     return;
   }
-  const nb::gil_scoped_acquire gil;
+  const AcquireGil gil;
   object_.reset();
 }
 

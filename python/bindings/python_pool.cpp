@@ -44,9 +44,9 @@ void run(std::int64_t n, std::int64_t grain, int threads, ParallelBody body, voi
   const std::int64_t pieces = grain > 0 ? (n + grain - 1) / grain : n;
   const auto helpers = static_cast<int>(std::min<std::int64_t>(threads - 1, pieces - 1));
   if (helpers > 0) {
-    const nb::gil_scoped_acquire gil;
+    const AcquireGil gil;
     try {
-      nb::module_::import_("tack.runtime.python_pool").attr("run")(job, helpers);
+      outliving([&] { nb::module_::import_("tack.runtime.python_pool").attr("run")(job, helpers); });
     } catch (nb::python_error& e) {
       // No exception crosses a launch. The work is done below all the same, and Ctrl-C comes again at Python's next instruction.
       if (e.matches(PyExc_KeyboardInterrupt)) {
@@ -64,7 +64,7 @@ void run(std::int64_t n, std::int64_t grain, int threads, ParallelBody body, voi
 
 void install_python_pool(nb::module_& m) {
   nb::class_<Job>(m, "_PoolJob", "A parallel loop that any thread may help with by calling it.")
-      .def("__call__", &Job::work, nb::call_guard<nb::gil_scoped_release>());
+      .def("__call__", &Job::work, nb::call_guard<ReleaseGil>());
 #if defined(_WIN32)
   const bool wanted = true;
 #else

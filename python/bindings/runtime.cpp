@@ -30,7 +30,7 @@ namespace {
 Device& started(std::string_view spec, const DeviceOptions& options) {
   std::shared_ptr<Device> device;
   {
-    const nb::gil_scoped_release release;
+    const ReleaseGil release;
     device = state().runtime->device(spec, options);
   }
   Device& found = *device;
@@ -58,8 +58,7 @@ void bind_runtime(nb::module_& m) {
       "device.\n\nValueError for an unknown name or option, RuntimeError when the device cannot start.");
   m.def(
       "device_count", [](const std::string& type) { return state().runtime->device_count(type); }, nb::arg("type"),
-      nb::call_guard<nb::gil_scoped_release>(),
-      "How many devices of a type there are; 0 without a driver. ValueError for an unknown type.");
+      nb::call_guard<ReleaseGil>(), "How many devices of a type there are; 0 without a driver. ValueError for an unknown type.");
   m.def("backend_names", [] { return state().runtime->backend_names(); }, "Names of all backends, in the order of the documentation.");
   m.def(
       "default_device", [] { return device_object(default_device()); }, nb::sig("def default_device() -> Device"),
@@ -68,7 +67,7 @@ void bind_runtime(nb::module_& m) {
       "set_default_device", [](Device& d) { state().process_default = &d; }, nb::arg("d"),
       "Makes ``d`` the process default. `with` blocks still win on their thread.");
   m.def(
-      "synchronize", [] { state().runtime->synchronize(); }, nb::call_guard<nb::gil_scoped_release>(),
+      "synchronize", [] { state().runtime->synchronize(); }, nb::call_guard<ReleaseGil>(),
       "Waits for every device, without the GIL, and raises the first error of their queues.");
 
   m.def(
@@ -76,7 +75,7 @@ void bind_runtime(nb::module_& m) {
       [](const nb::bytes& key) -> nb::object {
         std::optional<std::vector<std::byte>> found;
         {
-          const nb::gil_scoped_release release;
+          const ReleaseGil release;
           found = state().runtime->cache_get(view_of(key));
         }
         if (!found) return nb::none();
@@ -87,7 +86,7 @@ void bind_runtime(nb::module_& m) {
   m.def(
       "cache_put",
       [](const nb::bytes& key, const nb::bytes& value) {
-        const nb::gil_scoped_release release;
+        const ReleaseGil release;
         state().runtime->cache_put(view_of(key), {static_cast<const std::byte*>(value.data()), value.size()});
       },
       nb::arg("key"), nb::arg("value"), "Stores a small record in the disk cache; does nothing when it cannot.");

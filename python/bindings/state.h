@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "gil.h"
 #include "tack/error.hpp"
 #include "tack/runtime.hpp"
 
@@ -89,7 +90,7 @@ void translate_current_exception() noexcept;
 template <class R, class F>
 R guarded(R failed, F&& f) noexcept {
   try {
-    return std::forward<F>(f)();
+    return outliving(std::forward<F>(f));
   } catch (...) {
     translate_current_exception();
     return failed;
@@ -127,19 +128,5 @@ nb::object int_tuple(std::span<const std::int64_t> values);
 /// Shorter runs and copies keep the GIL: giving it up costs more than it frees.
 inline constexpr double release_above_ns = 20'000.0;
 inline constexpr std::int64_t release_above_bytes = 64 * 1024;
-
-/// Gives the GIL up for a scope when `wanted`.
-class MaybeRelease {
- public:
-  explicit MaybeRelease(bool wanted) : saved_(wanted ? PyEval_SaveThread() : nullptr) {}
-  ~MaybeRelease() {
-    if (saved_ != nullptr) PyEval_RestoreThread(saved_);
-  }
-  MaybeRelease(const MaybeRelease&) = delete;
-  MaybeRelease& operator=(const MaybeRelease&) = delete;
-
- private:
-  PyThreadState* saved_;
-};
 
 }  // namespace tack::python

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import functools
 import math
+import os
+import subprocess
+import sys
 import traceback
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -161,3 +165,52 @@ def factorials(out):
 
 def test_a_loop_is_proposed_for_a_factorial(out: np.ndarray) -> None:
     assert "Loop: f = 1, then f *= i." in refusal(factorials, out)
+
+
+BACKGROUND = """
+import threading, time
+import numpy as np
+import tack
+
+@tack.kernel
+def work(x, rounds):
+    for i in range(x.shape[0]):
+        for k in range(rounds):
+            x[i] = tack.sin(x[i])
+
+def forever():
+    x = np.ones(10_000, np.float32)
+    while True:
+        work(x, rounds)
+
+def compile_slowly(name, text, *rest):
+    compiling.set()
+    for _ in range(5000):  # so that it wants the GIL again and again while the interpreter finishes
+        time.sleep(0.0001)
+    return compiled(name, text, *rest)
+
+compiling = threading.Event()
+"""
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "rounds = 1000; work(np.ones(1, np.float32), 1); threading.Thread(target=forever, daemon=True).start(); time.sleep(0.2)",
+        """
+rounds = 1
+compiled = tack.compile_for_cpu
+tack._runtime.set_cpu_compiler(compile_slowly)
+threading.Thread(target=forever, daemon=True).start()
+compiling.wait()
+""",
+    ],
+    ids=["launching", "compiling"],
+)
+def test_a_daemon_thread_in_a_kernel_does_not_crash_the_end_of_the_process(tmp_path: Path, program: str) -> None:
+    file = tmp_path / "background.py"
+    file.write_text(BACKGROUND + program + "\nprint('done')\n")
+    done = subprocess.run(
+        [sys.executable, str(file)], capture_output=True, text=True, timeout=120, env={**os.environ, "TACK_CACHE": "0"}, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
