@@ -44,7 +44,7 @@ class Checks:
         return any(site.kind != "print" for site in self.sites)
 
     def rewrite(self, body: Block, indices: list[Var], path: tuple[Sequence, ...]) -> None:
-        """Changes the lowered body of one entry. ``indices``: the variables of its loop, if it is one; ``path``: the sequences around it."""
+        """Changes the lowered body of one entry. ``indices``: the variables of its loop, if any; ``path``: the sequences around it."""
         if not any(i.op in ("assert_", "print") or (self.checked and i.op in _MEMORY) for i in instructions(body)):
             return
         b = Builder()
