@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -124,5 +125,5 @@ def test_dumping_msl_is_for_metal_alone(tmp_path) -> None:
         "only_here_for_the_dump(tack.zeros(4, device='cpu'))\n"
         "print([n for n in os.listdir('/tmp') if 'only_here_for_the_dump' in n])\n"
     )
-    env = {"TACK_DUMP_MSL": "1", "TACK_CACHE": "0", "PATH": "/usr/bin:/bin"}
+    env = {**os.environ, "TACK_DUMP_MSL": "1", "TACK_CACHE": "0"}
     assert subprocess.run([sys.executable, str(script)], env=env, capture_output=True, text=True, check=True).stdout == "[]\n"
