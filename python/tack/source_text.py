@@ -208,16 +208,16 @@ def _block(lines: list[str], code: CodeType) -> str:
     end = max(_last_line(code), start + 1)  # exclusive, 0-based; positions are 1-based
     if code.co_name == "<lambda>":
         return _lambda_lines(lines, start, end)
-    head = _def_line(lines, start, end, code.co_name)
+    head = _def_line(lines, start, code.co_name)
     if head is None:
         return ""
     indent = _indent(lines[head])
-    last = end
+    last = end = max(end, head + 1)  # a body without instructions (global n) has no line of its own in the code object
     for position in range(end, len(lines)):
         stripped = lines[position].strip()
         if not stripped or stripped.startswith("#"):
             continue  # belongs to the function only if a statement of it follows
-        if _indent(lines[position]) <= indent:
+        if _indent(lines[position]) <= indent and stripped[0] not in ")]}":
             break
         last = position + 1
     return "\n".join(lines[start:last]) + "\n"
@@ -237,17 +237,17 @@ def _lambda_lines(lines: list[str], start: int, end: int) -> str:
     return "\n".join(lines[start:end]) + "\n"
 
 
-def _def_line(lines: list[str], start: int, end: int, name: str) -> int | None:
+def _def_line(lines: list[str], start: int, name: str) -> int | None:
     """The line with ``def name``: the first line itself or, below decorators, a later one."""
     first = lines[start].lstrip()
     if not first.startswith(("@", "def ", "def\t", "async ")):
         return None
-    for position in range(start, min(end, len(lines))):
+    for position in range(start, len(lines)):
         words = lines[position].split(None, 2)
         if words and words[0] == "async":
             words = lines[position].split(None, 3)[1:]
-        if len(words) >= 2 and words[0] == "def" and words[1].partition("(")[0].partition("[")[0] == name:
-            return position
+        if len(words) >= 2 and words[0] == "def":
+            return position if words[1].partition("(")[0].partition("[")[0] == name else None
     return None
 
 

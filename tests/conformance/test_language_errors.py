@@ -199,3 +199,8 @@ def test_decorators(device: tack.Device) -> None:
     x = tack.zeros(1)
     names["k"](x)
     assert x[0] == 2
+
+
+def test_a_body_without_instructions_is_found_and_refused(device: tack.Device) -> None:
+    for signature in ("def k(x):", "def k(\n    x,\n):"):
+        assert "global is not part" in refused(f"@tack.kernel\n{signature}\n    global total\n", NotImplementedError, tack.zeros(1))

@@ -253,7 +253,7 @@ def test_local_arrays_are_zeros_at_first_and_private(device: tack.Device) -> Non
         ("x = b.T", ("view",)),
         ("x = b.sum()", ("s += a[i]",)),
         ("x = b.nbytes", ("'nbytes'",)),
-        ("h, w = b.shape", ("1 items",)),
+        ("h, w = b.shape", ("1 item ",)),
         ("h, w = b", ("unpacked", "h, w = a.shape")),
         ("t = tack.local_array(tack.f32, n)", ("compile time",)),
         ("t = tack.local_array(tack.f32, 3)\nt[3] = 1", ("outside",)),

@@ -114,7 +114,8 @@ def test_kernels_are_pickled_by_reference_and_by_cloudpickle(tmp_path: Path, mon
     assert pickle.loads(pickle.dumps(module.k)) is module.k and pickle.loads(pickle.dumps(module.f)) is module.f
     cloudpickle = pytest.importorskip("cloudpickle")
     names = define(
-        "A = 5\n@tack.func\ndef f(v):\n    return v + A\n@tack.kernel(exact=True)\ndef k(x):\n    for i in range(len(x)):\n        x[i] = f(x[i])\n"
+        "A = 5\n@tack.func\ndef f(v):\n    return v + A\n"
+        "@tack.kernel(exact=True)\ndef k(x):\n    for i in range(len(x)):\n        x[i] = f(x[i])\n"
     )
     data = tmp_path / "k.pickle"
     data.write_bytes(cloudpickle.dumps(names["k"]))

@@ -230,7 +230,7 @@ class Expressions(Operators):
             self.fail(f"{describe(thing)} cannot be unpacked.", op.loc, hint)
         if len(items) != count:
             what = f"'{thing.ref.name}.shape'" if isinstance(thing, Shape) else "the tuple"
-            self.fail(f"{what} has {len(items)} items and is unpacked to {count} names.", op.loc)
+            self.fail(f"{what} has {items_text(len(items))} and is unpacked to {count} names.", op.loc)
         self.frame.regs[op.dst : op.dst + count] = items
 
     # -- indexing
@@ -261,7 +261,7 @@ class Expressions(Operators):
                 )
             d = int(dim.const)
             if not -base.ref.rank <= d < base.ref.rank:
-                self.fail(f"'{base.ref.name}.shape' has {base.ref.rank} items; [{d}] is outside.", loc)
+                self.fail(f"'{base.ref.name}.shape' has {items_text(base.ref.rank)}; [{d}] is outside.", loc)
             return self.length(base.ref, d % base.ref.rank)
         if isinstance(base, Tuple) and len(things) == 1:
             return self.index_tuple(base, things[0], loc)
@@ -369,7 +369,7 @@ class Expressions(Operators):
         if thing.const is not None:
             k = int(thing.const)
             if not -len(items) <= k < len(items):
-                self.fail(f"index {k} is outside of the tuple, which has {len(items)} items.", loc)
+                self.fail(f"index {k} is outside of the tuple, which has {items_text(len(items))}.", loc)
             return items[k]
         rows = [item for item in items if isinstance(item, Tuple)]
         if items and len(rows) == len(items) and len({len(row.items) for row in rows}) == 1:  # a table: column by column
@@ -509,3 +509,7 @@ class Expressions(Operators):
                 "Write it in the for statement." if isinstance(thing, RangeValue) else "",
             )
         return thing
+
+
+def items_text(count: int) -> str:
+    return f"{count} item{'' if count == 1 else 's'}"

@@ -155,8 +155,6 @@ class Operators(Builder):
         )
 
     def unusable_capture(self, thing: Opaque, loc: Loc) -> NoReturn:
-        if thing.kind == "array":
-            self.fail(f"arrays cannot be captured ({thing.description}).", loc, "Pass the array as an argument of the kernel.")
         self.fail(
             f"{thing.description} has no meaning in a kernel.",
             loc,
@@ -174,9 +172,9 @@ class Operators(Builder):
                 raise OverflowError("the result is too large")
             value = _PYTHON[op](a, b)
         except (ArithmeticError, ValueError, TypeError, KeyError) as failure:
-            self.fail(f"the constant expression {a!r} {SYMBOL[op]} {b!r} fails: {failure}.", loc, kind=CompileError)
+            self.fail(f"the constant expression {_written(a)} {SYMBOL[op]} {_written(b)} fails: {failure}.", loc, kind=CompileError)
         if isinstance(value, complex):
-            self.fail(f"the constant expression {a!r} {SYMBOL[op]} {b!r} is a complex number.", loc, kind=CompileError)
+            self.fail(f"the constant expression {_written(a)} {SYMBOL[op]} {_written(b)} is a complex number.", loc, kind=CompileError)
         return weak_constant(value)
 
     # -- shifts and powers keep the left type
@@ -353,3 +351,8 @@ class Operators(Builder):
             self.unusable_capture(thing, loc)
         hint = "Write x is None or x is not None." if isinstance(thing, NoneValue) else "Write a condition on a number, e.g. len(a) > 0."
         self.fail(f"{describe(thing)} has no truth value in a kernel.", loc, hint, CompileTypeError)
+
+
+def _written(number: int | float | bool) -> str:
+    """A number as an operand: (-8) ** 0.5 is not -8 ** 0.5."""
+    return f"({number!r})" if number < 0 else repr(number)
