@@ -16,6 +16,15 @@ namespace tack {
 
 class RuntimeImpl;
 
+/// A way around DeviceImpl::launch for launches that take less time than a virtual call, a clock and a queue are worth. Data, so that
+/// the core can keep it with a kernel's plan.
+struct DirectLaunch {
+  /// Runs the launch, all of it and now, on the calling thread; or does nothing and answers false when it is not certainly a short one.
+  /// `words` as in LaunchCommand; `iterations` is positive. Called from any thread; throws nothing.
+  bool (*run)(void* context, const std::uint64_t* words, std::int64_t iterations) noexcept = nullptr;
+  void* context = nullptr;  ///< lives as long as the module
+};
+
 /// A loaded binary. Destroying it unloads the code; the core makes sure that no launch of it is running or queued.
 class ModuleImpl {
  public:
@@ -24,6 +33,8 @@ class ModuleImpl {
   virtual std::vector<EntryStatistics> statistics() const { return {}; }
   /// Predicted ns of `iterations` iterations of an entry, without reading a clock; 0 where launches are queued.
   virtual double predict(std::uint32_t /*entry*/, std::int64_t /*iterations*/) const noexcept { return 0.0; }
+  /// For devices whose launches are done when they return; asked once per kernel. Without a `run` all launches go to DeviceImpl::launch.
+  virtual DirectLaunch direct(std::uint32_t /*entry*/) noexcept { return {}; }
 };
 
 /// One launch: an entry of a module over an index range, with its parameter block already filled by the core.

@@ -32,6 +32,7 @@ struct FakeState {
   std::string arch = "fake_1";
   int current = 0;
   std::uint32_t memory_space = 0x7000;
+  std::int64_t short_below = 0;      // fewer iterations are launched directly, on a device that is not queued; 0: it offers no such way
   std::atomic<int> refuse_loads{0};  // so many binaries are refused as damaged
   std::chrono::milliseconds compile_time{0};
   std::function<void(const KernelSource&)> on_compile;  // may throw
@@ -61,6 +62,20 @@ class FakeModule final : public ModuleImpl {
   FakeModule& operator=(const FakeModule&) = delete;
   double predict(std::uint32_t entry, std::int64_t iterations) const noexcept override {
     return static_cast<double>(iterations) * (entry + 1.0);
+  }
+  /// Records direct launches as entry 1000, with their words up to the first 0.
+  DirectLaunch direct(std::uint32_t) noexcept override {
+    if (state_.short_below == 0) return {};
+    return {[](void* context, const std::uint64_t* words, std::int64_t iterations) noexcept {
+              FakeState& state = *static_cast<FakeState*>(context);
+              if (iterations >= state.short_below) return false;
+              const std::lock_guard lock(state.mutex);
+              FakeState::Launch launch{1000, {}, {}, iterations};
+              while (*words != 0) launch.words.push_back(*words++);
+              state.launches.push_back(launch);
+              return true;
+            },
+            &state_};
   }
 
  private:

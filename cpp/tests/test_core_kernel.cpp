@@ -465,6 +465,66 @@ TEST_CASE("prediction: iterations times the module's figure, sequences by their 
   CHECK(steps->predict(std::vector{Argument(std::int64_t{0})}) == 1.0);
 }
 
+TEST_CASE("short launches go straight to the module, and only those") {
+  const auto triad = [] {
+    return source_of({array_spec("a"), scalar_spec("n", Kind::integer)},
+                     {{{ParamKind::pointer, 0, 0, tack::i64},
+                       {ParamKind::scalar, 0, 1, tack::i64},
+                       {ParamKind::extent, 0, 0, tack::i64},
+                       {ParamKind::start, 0, 0, tack::i64}}},
+                     {launch(0, {scalar(1)})});
+  };
+  SUBCASE("as a launch, but for the way") {
+    Bench bench(false, 1000);
+    bench.state.short_below = 10;
+    KernelSource source = triad();
+    source.arguments[1].max = 2000;
+    const auto kernel = bench.build(source);
+    const Array a = bench.array({4});
+    CHECK(kernel->launch_if_short(std::vector<Argument>{Argument(a), Argument(std::int64_t{9})}));
+    CHECK(bench.last().entry == 1000);
+    CHECK(bench.last().iterations == 9);
+    CHECK(bench.last().words == Words{reinterpret_cast<std::uintptr_t>(a.data()), 9, 9});
+    for (const std::int64_t nothing : {0, -5}) CHECK(kernel->launch_if_short(std::vector<Argument>{Argument(a), Argument(nothing)}));
+    CHECK_FALSE(kernel->launch_if_short(std::vector<Argument>{Argument(a), Argument(std::int64_t{10})}));
+    CHECK_FALSE(kernel->launch_if_short(std::vector<Argument>{Argument(a)}));
+    CHECK(bench.state.launches.size() == 1);
+    const auto refused = [&](std::int64_t n) { kernel->launch_if_short(std::vector<Argument>{Argument(a), Argument(n)}); };
+    CHECK(message_of(ErrorCode::invalid_argument, [&] { refused(1001); }).find("1001 iterations") != std::string::npos);
+    CHECK(message_of(ErrorCode::overflow, [&] { refused(2001); }).find("'n' is 2001") != std::string::npos);
+  }
+  SUBCASE("a start and a step") {
+    Bench bench(false);
+    bench.state.short_below = 10;
+    KernelSource source = triad();
+    source.steps = {launch(0, {constant(3)}, {scalar(1)}, {constant(2)})};
+    CHECK(bench.build(source)->launch_if_short(std::vector<Argument>{Argument(bench.array({4})), Argument(std::int64_t{10})}));
+    CHECK(bench.last().iterations == 4);
+    CHECK(bench.last().words[3] == 3);
+  }
+  SUBCASE("not where launches are queued, the module has no such way, or there is more than one launch") {
+    const auto refused = [&](bool queued, std::int64_t short_below, bool twice) {
+      Bench bench(queued);
+      bench.state.short_below = short_below;
+      KernelSource source = triad();
+      if (twice) source.steps.push_back(source.steps.front());
+      const bool ran = bench.build(source)->launch_if_short(std::vector<Argument>{Argument(bench.array({4})), Argument(std::int64_t{1})});
+      return !ran && bench.state.launches.empty();
+    };
+    CHECK_FALSE(refused(false, 10, false));
+    CHECK(refused(true, 10, false));
+    CHECK(refused(false, 0, false));
+    CHECK(refused(false, 10, true));
+  }
+  SUBCASE("more words than lie on the stack") {
+    Bench bench(false);
+    bench.state.short_below = 10;
+    KernelSource source = triad();
+    source.entries[0].params.assign(100, source.entries[0].params[1]);
+    CHECK_FALSE(bench.build(source)->launch_if_short(std::vector<Argument>{Argument(bench.array({4})), Argument(std::int64_t{1})}));
+  }
+}
+
 TEST_CASE("arguments that do not fit") {
   Bench bench;
   FakeState elsewhere_state;

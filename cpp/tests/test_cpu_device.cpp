@@ -552,6 +552,80 @@ TEST_CASE("where no thread can start: one warning, and the calling thread does i
         }) == 7);
 }
 
+TEST_CASE("where no thread can start and the host has a fallback: one warning, and the fallback does it") {
+  if (thread_sanitizer || address_sanitizer) return;
+  CHECK(in_child([] {
+          Machine machine(2);
+          std::vector<std::string> messages;
+          machine.runtime->set_log_sink([&](tack::LogLevel, std::string_view message) { messages.emplace_back(message); });
+          int calls = 0;
+          machine.runtime->set_parallel_for_fallback(
+              [&](std::int64_t n, std::int64_t grain, int threads, tack::ParallelBody body, void* context) {
+                if (threads == 2 && grain >= 1) ++calls;
+                body(context, 0, n);
+              });
+          const auto module = machine.module(count_each, 1e6);
+          Counts counts(1000);
+          forbid_new_threads();
+          for (int i = 0; i < 3; ++i) machine.launch(*module, 1000, &counts);
+          if (!all_are(counts, 3)) return 1;
+          if (calls < 1 || statistics(*module).parallel < 1) return 2;
+          if (messages.size() != 1 || messages[0].find("the host program's own threads") == std::string::npos) return 3;
+          machine.runtime->set_parallel_for_fallback({});
+          const auto other = machine.module(count_each, 1e6);
+          const int before = calls;
+          machine.launch(*other, 1000, &counts);
+          return all_are(counts, 4) && calls == before && statistics(*other).serial == 1 ? 7 : 4;
+        }) == 7);
+}
+
+TEST_CASE("a fallback is not used while the pool works") {
+  Machine machine(2);
+  std::atomic<int> calls{0};
+  machine.runtime->set_parallel_for_fallback([&](std::int64_t n, std::int64_t, int, tack::ParallelBody body, void* context) {
+    ++calls;
+    body(context, 0, n);
+  });
+  const auto module = machine.module(count_each, 1e6);
+  Counts counts(1000);
+  machine.launch(*module, 1000, &counts);
+  CHECK(all_are(counts, 1));
+  CHECK(calls == 0);
+}
+
+TEST_CASE("direct launches: short ones only, counted, in the default floating-point mode") {
+  Machine machine(2);
+  const auto module = machine.module(count_each, 0.1);
+  const tack::DirectLaunch direct = module->direct(0);
+  const bool offered = direct.run != nullptr;
+  REQUIRE(offered);
+  Counts counts(10);
+  const std::array<std::uint64_t, 1> words{reinterpret_cast<std::uint64_t>(&counts)};
+  CHECK(direct.run(direct.context, words.data(), 10));
+  CHECK(all_are(counts, 1));
+  CHECK(statistics(*module).serial == 1);
+  CHECK_FALSE(direct.run(direct.context, words.data(), 1000000));
+  CHECK(all_are(counts, 1));
+  const auto unknown = machine.module(count_each);  // nobody can say that it is short
+  const tack::DirectLaunch timed = unknown->direct(0);
+  CHECK_FALSE(timed.run(timed.context, words.data(), 1));
+
+  const auto looking = machine.module(look_at_mode, 1e-9);
+  Modes modes;
+  const std::array<std::uint64_t, 1> mode_words{reinterpret_cast<std::uint64_t>(&modes)};
+  std::fenv_t before;
+  std::fegetenv(&before);
+  std::fesetround(FE_UPWARD);
+  const tack::DirectLaunch look = looking->direct(0);
+  const bool ran = look.run(look.context, mode_words.data(), 8);
+  const int rounding = std::fegetround();
+  std::fesetenv(&before);
+  CHECK(ran);
+  CHECK(rounding == FE_UPWARD);
+  CHECK(modes.pieces == 1);
+  CHECK(modes.wrong == 0);
+}
+
 TEST_CASE("launches of one kernel from several threads, each with its own arguments") {
   Machine machine(2);
   const auto module = machine.module(count_each);

@@ -1,7 +1,10 @@
 // arguments.cpp -- takes Python objects as kernel arguments, own arrays and Python's numbers first.
 #include "arguments.h"
 
+#include <algorithm>
 #include <bit>
+#include <limits>
+#include <memory>
 
 namespace tack::python {
 
@@ -37,9 +40,11 @@ void find_numpy_types(NumpyTypes& types, nb::handle numpy) {
   types.ndarray = reinterpret_cast<PyTypeObject*>(nb::object(ndarray).release().ptr());
 }
 
+NumpyTypes* const found_types = std::make_unique<NumpyTypes>().release();  // never destroyed: it holds Python references
+
 const NumpyTypes& numpy_types() {
-  static NumpyTypes& types = *std::make_unique<NumpyTypes>().release();  // never destroyed: it holds Python references
-  if (types.ndarray == nullptr) {
+  NumpyTypes& types = *found_types;
+  if (types.ndarray == nullptr) [[unlikely]] {
     PyObject* modules = PyImport_GetModuleDict();  // borrowed
     PyObject* numpy = modules != nullptr ? PyDict_GetItemString(modules, "numpy") : nullptr;
     if (numpy != nullptr) {
@@ -50,6 +55,32 @@ const NumpyTypes& numpy_types() {
   return types;
 }
 
+/// All of the process's memory as one buffer of a CPU device, kept as long as the device. Arrays in it own nothing, and none has to be
+/// wrapped for a call. Needs State::mutex.
+Buffer* memory_of(Device& device) {
+  for (KnownDevice& known : state().devices) {
+    if (known.device.get() != &device) continue;
+    if (!known.host_memory) {
+      // From address 1: a null pointer is no memory. Half of the addresses: no system gives a process the other half.
+      // NOLINTNEXTLINE(performance-no-int-to-ptr)
+      auto* const first = reinterpret_cast<void*>(std::uintptr_t{1});
+      known.host_memory = Buffer::wrap(known.device, first, std::numeric_limits<std::size_t>::max() / 2, {}, true);
+    }
+    return known.host_memory.get();
+  }
+  throw Error(ErrorCode::internal, "the device '" + device.name() + "' is not known");
+}
+
+/// The same for the CPU device that this thread's calls use. Not counted: two atomic operations for every argument would be.
+std::shared_ptr<Buffer> host_memory() {
+  Device& current = default_device();
+  State& s = state();
+  Device& device = &current == s.cpu || current.type() == "cpu" ? current : cpu_device();
+  const nb::ft_lock_guard lock(s.mutex);
+  if (s.host_memory == nullptr || s.host_memory->device().get() != &device) s.host_memory = memory_of(device);
+  return {std::shared_ptr<Buffer>(), s.host_memory};
+}
+
 }  // namespace
 
 std::optional<DType> numpy_scalar_dtype(PyTypeObject* type) {
@@ -58,51 +89,46 @@ std::optional<DType> numpy_scalar_dtype(PyTypeObject* type) {
   return std::nullopt;
 }
 
-void Arguments::add_array(std::size_t i, const Array& array) {
-  key_[i + 1] = key_word(ArgumentSpec::Kind::array, array.signature());
-  values_[i] = Argument(array);
-  Device& device = array.device();
-  if (default_ == nullptr) {
-    default_ = &default_device();
+ForeignArray& ForeignArrays::add() {
+  if (size_ < usual) {
+    auto* made = std::construct_at(reinterpret_cast<ForeignArray*>(small_) + size_);
+    ++size_;
+    return *made;
+  }
+  more_.push_back(std::make_unique<ForeignArray>());
+  ++size_;
+  return *more_.back();
+}
+
+const ForeignArray& ForeignArrays::at(std::size_t k) const noexcept {
+  return k < usual ? reinterpret_cast<const ForeignArray*>(small_)[k] : *more_[k - usual];
+}
+
+bool ForeignArrays::has(std::size_t position) const noexcept {
+  for (std::size_t k = 0; k < size_; ++k)
+    if (at(k).position == position) return true;
+  return false;
+}
+
+void ForeignArrays::clear() noexcept { std::destroy_n(reinterpret_cast<ForeignArray*>(small_), std::min(size_, usual)); }
+
+void Arguments::add_device(std::size_t i, Device& device) {
+  if (device_ == nullptr) {
     device_ = &device;
     first_ = i;
-    default_serves_ = default_ == &device || default_->can_address(device);
-    return;
-  }
-  if (&device == device_) return;
-  if (default_ != &device && !default_->can_address(device)) default_serves_ = false;
-  if (device_serves_ && !device_->can_address(device)) {
-    device_serves_ = false;
+  } else if (joined_ && !device_->can_address(device)) {
+    joined_ = false;
     other_ = i;
   }
 }
 
-Device* Arguments::choose_device() {
-  if (default_ == nullptr) default_ = &default_device();
-  Device* chosen = default_serves_ ? default_ : device_serves_ ? device_ : nullptr;
-  static_assert(alignof(Device) > 1);
-  key_[0] = reinterpret_cast<std::uintptr_t>(chosen) | (state().debugging.load(std::memory_order_relaxed) ? 1u : 0u);
-  return chosen;
-}
+bool Arguments::is_foreign(std::size_t i) const noexcept { return foreign_.has(i); }
 
-bool Arguments::is_foreign(std::size_t i) const noexcept {
-  for (const auto& f : foreign_)
-    if (f->position == i) return true;
-  return false;
-}
-
-Taken Arguments::take(std::size_t i, PyObject* object) {
+Taken Arguments::take_rarer(std::size_t i, PyObject* object) {
   using Kind = ArgumentSpec::Kind;
   PyTypeObject* type = Py_TYPE(object);
-  if (type == state().array_type && nb::inst_ready(object)) {
-    add_array(i, *nb::inst_ptr<Array>(object));
-    return Taken::yes;
-  }
-  if (type == &PyFloat_Type) {
-    scalar(i, key_word(Kind::floating), Argument(PyFloat_AsDouble(object)));
-    return Taken::yes;
-  }
   if (type == &PyLong_Type) return take_int(i, object);
+  if (const NumpyTypes& numpy = numpy_types(); type == numpy.ndarray) return take_numpy_array(i, object) ? Taken::yes : Taken::no;
   if (type == &PyBool_Type) {
     scalar(i, key_word(Kind::boolean), Argument(static_cast<std::int64_t>(object == Py_True)));
     return Taken::yes;
@@ -139,7 +165,7 @@ Taken Arguments::take_other(std::size_t i, PyObject* object) {
     return Taken::yes;
   }
   if (const NumpyTypes& numpy = numpy_types(); numpy.ndarray != nullptr) {
-    if (type == numpy.ndarray || PyType_IsSubtype(type, numpy.ndarray) != 0) return take_numpy_array(i, object) ? Taken::yes : Taken::no;
+    if (PyType_IsSubtype(type, numpy.ndarray) != 0) return take_numpy_array(i, object) ? Taken::yes : Taken::no;
     if (const auto dtype = numpy_scalar_dtype(type)) {
       take_numpy_scalar(i, object, *dtype);
       return Taken::yes;
@@ -173,29 +199,25 @@ void Arguments::take_numpy_scalar(std::size_t i, PyObject* object, DType type) {
 }
 
 bool Arguments::take_numpy_array(std::size_t i, PyObject* object) {
-  auto foreign = std::make_unique<ForeignArray>();
-  if (!foreign->view.acquire(object, PyBUF_RECORDS_RO)) {
+  ForeignArray& foreign = foreign_.add();
+  foreign.position = i;
+  BufferView& view = foreign.view;
+  if (!view.acquire(object, PyBUF_RECORDS_RO)) {
     PyErr_Clear();  // a dtype that the buffer protocol cannot say, such as datetime64
     return false;
   }
-  BufferView& view = foreign->view;
   const auto dtype = view.dtype();
   if (!dtype || view->ndim > max_rank) return false;
   const std::size_t item = dtype->size();
   const auto shape = view.shape(), strides = view.strides();
-  const ByteRange range = byte_range(shape, strides, item);
-  if (reinterpret_cast<std::uintptr_t>(view->buf) % item != 0 && range.high > range.low) return false;
+  const auto address = reinterpret_cast<std::uintptr_t>(view->buf);
+  if (address % item != 0 && view->len != 0) return false;
   for (const std::int64_t stride : strides)
-    if (stride % static_cast<std::int64_t>(item) != 0) return false;
-
-  Device& current = default_device();
-  Device& device = current.type() == "cpu" ? current : cpu_device();
-  auto* low = static_cast<std::byte*>(view->buf) + range.low;
-  auto buffer = Buffer::wrap(device.shared_from_this(), low, static_cast<std::size_t>(range.high - range.low), {}, true);
-  foreign->array = Array::view(std::move(buffer), *dtype, shape, strides, -range.low, view->readonly != 0);
-  foreign->position = i;
-  add_array(i, foreign->array);
-  foreign_.push_back(std::move(foreign));
+    if ((static_cast<std::size_t>(stride) & (item - 1)) != 0) return false;  // items of 1, 2, 4 or 8 bytes
+  std::shared_ptr<Buffer> memory = host_memory();
+  const auto offset = static_cast<std::int64_t>(address - reinterpret_cast<std::uintptr_t>(memory->pointer()));
+  foreign.array = Array::view(std::move(memory), *dtype, shape, strides, offset, view->readonly != 0);
+  add_array(i, foreign.array);
   return true;
 }
 

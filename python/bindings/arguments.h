@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "buffers.h"
@@ -15,13 +16,14 @@
 
 namespace tack::python {
 
-/// `size` elements, the first N of them without the heap. Not initialised beyond T's own constructor.
+/// `size` elements, up to N of them without the heap. Uninitialised: T must be a type that assignment alone brings to life.
 template <class T, std::size_t N>
 class Scratch {
  public:
   explicit Scratch(std::size_t size) : size_(size) {
+    static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
     if (size > N) large_ = std::make_unique<T[]>(size);
-    data_ = size > N ? large_.get() : small_;
+    data_ = size > N ? large_.get() : reinterpret_cast<T*>(small_);
   }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
@@ -32,7 +34,7 @@ class Scratch {
   std::size_t size_;
   T* data_;
   std::unique_ptr<T[]> large_;
-  T small_[N];
+  alignas(T) std::byte small_[N * sizeof(T)];
 };
 
 /// One word of a key: the kind in the high half; in the low half an array's signature, or the dtype of a NumPy scalar.
@@ -48,6 +50,30 @@ struct ForeignArray {
   std::size_t position = 0;
 };
 
+/// The NumPy arrays of one call, the first few without the heap.
+class ForeignArrays {
+ public:
+  ForeignArrays() = default;
+  ~ForeignArrays() {
+    if (size_ != 0) clear();
+  }
+  ForeignArrays(const ForeignArrays&) = delete;
+  ForeignArrays& operator=(const ForeignArrays&) = delete;
+
+  /// A new one. It stays where it is.
+  ForeignArray& add();
+  bool has(std::size_t position) const noexcept;
+
+ private:
+  static constexpr std::size_t usual = 6;
+  const ForeignArray& at(std::size_t k) const noexcept;
+  void clear() noexcept;
+
+  std::size_t size_ = 0;
+  alignas(ForeignArray) std::byte small_[usual * sizeof(ForeignArray)];
+  std::vector<std::unique_ptr<ForeignArray>> more_;
+};
+
 /// How an object was taken.
 enum class Taken : std::uint8_t {
   yes,
@@ -61,11 +87,29 @@ class Arguments {
   explicit Arguments(std::size_t count) : values_(count), key_(count + 1) {}
 
   /// Takes argument i. Answers `no` without a Python error, for whoever words the refusal.
-  Taken take(std::size_t i, PyObject* object);
+  Taken take(std::size_t i, PyObject* object) {
+    PyTypeObject* type = Py_TYPE(object);
+    if (type == state().array_type && nb::inst_ready(object)) {
+      add_array(i, *nb::inst_ptr<Array>(object));
+      return Taken::yes;
+    }
+    if (type == &PyFloat_Type) {
+      scalar(i, key_word(ArgumentSpec::Kind::floating), Argument(PyFloat_AsDouble(object)));
+      return Taken::yes;
+    }
+    return take_rarer(i, object);
+  }
   /// Chooses the device that can address all arrays: the default one, else the first array's. Fills the key's first word, whose last bit
   /// says whether the kernel is to check (devices lie at even addresses).
   /// Null when there is none; `conflict` then has the positions of two arrays that no device joins.
-  Device* choose_device();
+  Device* choose_device() {
+    Device* chosen = &default_device();
+    if (device_ != nullptr && device_ != chosen && !chosen->can_address(*device_)) chosen = device_;
+    if (!joined_) chosen = nullptr;
+    static_assert(alignof(Device) > 1);
+    key_[0] = reinterpret_cast<std::uintptr_t>(chosen) | (state().debugging.load(std::memory_order_relaxed) ? 1u : 0u);
+    return chosen;
+  }
   std::pair<std::size_t, std::size_t> conflict() const noexcept { return {first_, other_}; }
   bool is_foreign(std::size_t i) const noexcept;
   const Array& array(std::size_t i) noexcept { return *values_[i].array; }
@@ -77,7 +121,13 @@ class Arguments {
  private:
   static constexpr std::size_t usual = 16;
 
-  void add_array(std::size_t i, const Array& array);
+  void add_array(std::size_t i, const Array& array) {
+    key_[i + 1] = key_word(ArgumentSpec::Kind::array, array.signature());
+    values_[i] = Argument(array);
+    if (&array.device() != device_) add_device(i, array.device());
+  }
+  void add_device(std::size_t i, Device& device);
+  Taken take_rarer(std::size_t i, PyObject* object);
   Taken take_int(std::size_t i, PyObject* object);
   Taken take_other(std::size_t i, PyObject* object);
   bool take_numpy_array(std::size_t i, PyObject* object);
@@ -89,11 +139,10 @@ class Arguments {
 
   Scratch<Argument, usual> values_;
   Scratch<KeyWord, usual + 1> key_;
-  Device* default_ = nullptr;  // asked once there is an array, or at the end
-  Device* device_ = nullptr;   // the first array's
+  Device* device_ = nullptr;  // the first array's
   std::size_t first_ = 0, other_ = 0;
-  bool default_serves_ = true, device_serves_ = true;
-  std::vector<std::unique_ptr<ForeignArray>> foreign_;
+  bool joined_ = true;  // device_ can address all arrays. Then so can every device that can address device_: memory is common or not
+  ForeignArrays foreign_;
 };
 
 /// The dtype of a NumPy scalar's type (np.float32, np.bool_, ...), or nothing. Imports nothing: without numpy loaded there are none.

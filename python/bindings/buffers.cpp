@@ -47,18 +47,6 @@ std::optional<DType> BufferView::dtype() const noexcept {
   return dtype_index(type) < 0 ? std::nullopt : std::optional(type);
 }
 
-std::span<const std::int64_t> BufferView::shape() noexcept {
-  const auto rank = static_cast<std::size_t>(view_.ndim);
-  for (std::size_t d = 0; d < rank; ++d) shape_[d] = view_.shape[d];
-  return {shape_.data(), rank};
-}
-
-std::span<const std::int64_t> BufferView::strides() noexcept {
-  const auto rank = static_cast<std::size_t>(view_.ndim);
-  for (std::size_t d = 0; d < rank; ++d) strides_[d] = view_.strides[d];
-  return {strides_.data(), rank};
-}
-
 ByteRange byte_range(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides, std::size_t itemsize) {
   constexpr std::int64_t limit = std::numeric_limits<std::int64_t>::max() / (2 * max_rank);  // so that the sum over all dimensions fits
   ByteRange range{0, static_cast<std::int64_t>(itemsize)};

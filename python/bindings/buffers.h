@@ -33,13 +33,20 @@ class BufferView {
   /// The element type, or nothing for one that arrays cannot have: other kinds, byte-swapped, records. A bool is u8.
   std::optional<DType> dtype() const noexcept;
   /// Shape and strides as libtack's integers. Needs a buffer with strides and at most max_rank dimensions.
-  std::span<const std::int64_t> shape() noexcept;
-  std::span<const std::int64_t> strides() noexcept;
+  std::span<const std::int64_t> shape() noexcept { return copied(view_.shape, shape_); }
+  std::span<const std::int64_t> strides() noexcept { return copied(view_.strides, strides_); }
 
  private:
+  using Dims = std::array<std::int64_t, max_rank>;
+  std::span<const std::int64_t> copied(const Py_ssize_t* from, Dims& to) const noexcept {
+    const auto rank = static_cast<std::size_t>(view_.ndim);
+    for (std::size_t d = 0; d < rank; ++d) to[d] = from[d];
+    return {to.data(), rank};
+  }
+
   Py_buffer view_{};
   bool held_ = false;
-  std::array<std::int64_t, max_rank> shape_{}, strides_{};
+  Dims shape_, strides_;  // filled when asked for
 };
 
 /// The addresses [low, high) that elements of this shape and these strides take, relative to the first element. Empty without elements.

@@ -18,6 +18,7 @@ thread_local std::vector<Device*> entered;
 void enter(Device& d) {
   entered.push_back(&d);
   innermost = &d;
+  state().device_blocks.fetch_add(1, std::memory_order_relaxed);
 }
 
 /// Blocks may close out of order (generators, greenlets): the last entry of this device goes.
@@ -25,6 +26,7 @@ void leave(Device& d) {
   const auto last = std::find(entered.rbegin(), entered.rend(), &d);
   if (last == entered.rend()) return;
   entered.erase(std::next(last).base());
+  state().device_blocks.fetch_sub(1, std::memory_order_relaxed);
   innermost = entered.empty() ? nullptr : entered.back();
 }
 
@@ -56,13 +58,13 @@ nb::object device_object(Device& device) {
   const nb::ft_lock_guard lock(s.mutex);
   for (const KnownDevice& known : s.devices)
     if (known.device.get() == &device) return known.object;
-  KnownDevice known{device.shared_from_this(), {}};
+  KnownDevice known{device.shared_from_this(), {}, {}};
   known.object = nb::cast(known.device);
   s.devices.push_back(known);
   return known.object;
 }
 
-Device& default_device() {
+Device& default_device_of_thread() {
   if (innermost != nullptr) return *innermost;
   Device* d = state().process_default;
   return d != nullptr ? *d : cpu_device();

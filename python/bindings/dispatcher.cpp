@@ -87,6 +87,7 @@ PyObject* Dispatcher::run(PyObject* self, PyObject* const* slots, Arguments& arg
   SpecializationRef entry = specializations_.find(arguments.key());
   if (!entry) entry = specialize(self, slots, arguments, *device);
   const Kernel& kernel = entry->kernel();
+  if (kernel.launch_if_short(arguments.values())) return Py_NewRef(Py_None);
   Result result;
   {
     // The decision reads no clock: the kernel's cost per iteration was measured by earlier launches.
@@ -151,10 +152,7 @@ SpecializationRef Dispatcher::specialize(PyObject* self, PyObject* const* slots,
     throw Error(ErrorCode::internal, "Kernel '" + name_ + "' was built for another number of parameters");
   check_kinds(kernel.source(), arguments.key().subspan(1));
   kernel.check(arguments.values());
-  std::vector<Guard> guards;
-  const nb::object guard_tuples = answer[1];
-  for (nb::handle guard : guard_tuples) guards.emplace_back(guard);
-  SpecializationRef entry(std::make_unique<Specialization>(arguments.key(), kernel_object, std::move(guards)));
+  SpecializationRef entry(std::make_unique<Specialization>(arguments.key(), kernel_object, Guards(answer[1])));
   specializations_.insert(entry);
   return entry;
 }

@@ -1,6 +1,7 @@
 // guards.cpp -- looks captured names up and compares them.
 #include "guards.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 
@@ -65,6 +66,7 @@ Guard::Guard(nb::handle tuple) {
   owner_ = nb::borrow(PyTuple_GetItem(tuple.ptr(), 0));
   key_ = nb::borrow(PyTuple_GetItem(tuple.ptr(), 1));
   expected_ = nb::borrow(PyTuple_GetItem(tuple.ptr(), 2));
+  absent_ = expected_.ptr() == absent().ptr();
   if (Py_TYPE(owner_.ptr()) == cell_type()) {
     place_ = Place::cell;
     return;
@@ -108,7 +110,7 @@ bool Guard::holds() const {
   if (found == expected_.ptr()) return true;
   if (found == nullptr) {
     if (PyErr_Occurred() != nullptr) PyErr_Clear();
-    return expected_.ptr() == absent().ptr();
+    return absent_;
   }
   return same_value(found, expected_.ptr());
 }
@@ -117,6 +119,42 @@ int Guard::traverse(visitproc visit, void* arg) const {
   Py_VISIT(owner_.ptr());
   Py_VISIT(key_.ptr());
   Py_VISIT(expected_.ptr());
+  return 0;
+}
+
+Guards::Guards(nb::handle tuples) {
+  for (nb::handle tuple : tuples) guards_.emplace_back(tuple);
+#if TACK_DICT_VERSIONS
+  for (std::size_t i = 0; i < guards_.size(); ++i) {
+    PyObject* dict = guards_[i].dict();
+    const auto place = std::find_if(seen_.begin(), seen_.end(), [&](const Seen& s) { return s.dict == dict || s.dict == nullptr; });
+    if (dict == nullptr || place == seen_.end())
+      others_.push_back(i);
+    else
+      place->dict = dict;
+  }
+#endif
+}
+
+bool Guards::look_up() const {
+#if TACK_DICT_VERSIONS
+  if (unchanged()) return std::all_of(others_.begin(), others_.end(), [&](std::size_t i) { return guards_[i].holds(); });
+  // The versions before the look: whatever changes meanwhile counts as changed.
+  auto seen = seen_;
+  for (Seen& s : seen)
+    if (s.dict != nullptr) s.version = version_of(s.dict);
+  for (const Guard& guard : guards_)
+    if (!guard.holds()) return false;
+  seen_ = seen;
+  return true;
+#else
+  return std::all_of(guards_.begin(), guards_.end(), [](const Guard& guard) { return guard.holds(); });
+#endif
+}
+
+int Guards::traverse(visitproc visit, void* arg) const {
+  for (const Guard& guard : guards_)
+    if (const int result = guard.traverse(visit, arg); result != 0) return result;
   return 0;
 }
 

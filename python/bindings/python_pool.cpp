@@ -1,4 +1,5 @@
-// python_pool.cpp -- TACK_CPU_POOL=python: libtack's parallel_for on the threads of a concurrent.futures.ThreadPoolExecutor.
+// python_pool.cpp -- libtack's parallel_for on the threads of a concurrent.futures.ThreadPoolExecutor: with TACK_CPU_POOL=python, and
+// where libtack's own pool cannot start.
 #include <nanobind/stl/string_view.h>
 
 #include <algorithm>
@@ -70,6 +71,7 @@ void install_python_pool(nb::module_& m) {
 #else
   const bool wanted = state().runtime->config().cpu_pool == "python";
 #endif
+  state().runtime->set_parallel_for_fallback(run);
   if (!wanted) return;
   state().python_pool = true;
   state().runtime->set_parallel_for(run);

@@ -9,10 +9,7 @@
 
 namespace tack::python {
 
-State& state() {
-  static State& instance = *std::make_unique<State>().release();  // see State: never destroyed
-  return instance;
-}
+State* const detail::process_state = std::make_unique<State>().release();  // see State: never destroyed
 
 nb::object int_tuple(std::span<const std::int64_t> values) {
   nb::object tuple = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(values.size())));

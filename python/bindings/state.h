@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "gil.h"
+#include "tack/array.hpp"
 #include "tack/error.hpp"
 #include "tack/runtime.hpp"
 
@@ -40,6 +41,7 @@ class Shared {
 struct KnownDevice {
   std::shared_ptr<Device> device;
   nb::object object;
+  std::shared_ptr<Buffer> host_memory;  // all of the process's memory, for NumPy arrays; see arguments.cpp
 };
 
 /// Guarded by the GIL, or by `mutex` on an interpreter without one. Lives until the process ends: other threads may be launching while
@@ -49,21 +51,35 @@ struct State {
   std::vector<KnownDevice> devices;             // every device that was asked for: a device stays the same object
   Device* process_default = nullptr;            // null: the CPU, started at its first use
   Device* cpu = nullptr;                        // plain "cpu", once started
+  Buffer* host_memory = nullptr;                // the last one that was used, see arguments.cpp
   nb::handle compile_error, unsupported_error;  // owned; null until set_errors
   PyTypeObject* array_base = nullptr;           // tack._runtime.Array
   PyTypeObject* array_type = nullptr;           // tack.Array once registered, else array_base: the type tested first
   bool python_pool = false;                     // launches may run Python, so they never keep the GIL as their guard
   std::atomic<bool> debugging{false};           // calls take kernels that check every index and every assert
+  std::atomic<int> device_blocks{0};            // open `with` blocks of all threads: without any, no thread-local need be looked at
   nb::ft_mutex mutex;
 };
-State& state();
+
+namespace detail {
+extern State* const process_state;
+}
+inline State& state() noexcept { return *detail::process_state; }
 
 /// The Python object of a device, the same one every time.
 nb::object device_object(Device& device);
-/// Innermost `with` block of this thread, else the process default, else "cpu". Never null; may throw where a CPU cannot start.
-Device& default_device();
 /// "cpu", started.
 Device& cpu_device();
+/// default_device() where it takes a look at this thread.
+Device& default_device_of_thread();
+/// Innermost `with` block of this thread, else the process default, else "cpu". Never null; may throw where a CPU cannot start.
+inline Device& default_device() {
+  State& s = state();
+  Device* const d = s.process_default != nullptr ? s.process_default : s.cpu;
+  if (s.device_blocks.load(std::memory_order_relaxed) == 0 && d != nullptr) [[likely]]
+    return *d;
+  return default_device_of_thread();
+}
 
 /// Whether kernels specialized on this thread are to check: what the call that is being specialized asked for, else the process's mode.
 bool debugging() noexcept;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import gc
 import math
@@ -276,6 +277,46 @@ def test_numpy_bools_are_u8() -> None:
     assert seen == ["miss"]
 
 
+def test_many_numpy_arrays_in_one_call() -> None:
+    names = tuple("abcdefghij")
+    arrays = [np.zeros(4, np.float32) for _ in names]
+
+    def make(device: Any, args: tuple[Any, ...]) -> Any:
+        body = "  %po = getelementptr float, ptr %out, i64 %i\n  store float 5.0, ptr %po"
+        text = hand_kernels.loop("many", hand_kernels.word(0, "out", "ptr"), body)
+        arguments = [hand_kernels.array(name, written=True) for name in names]
+        return device.build(hand_kernels.source(device, "many", text, arguments, [hand_kernels.ParamSlot("pointer", 0)]), b"")
+
+    k = Recorder(make, names)
+    counts = [sys.getrefcount(a) for a in arrays]
+    for _ in range(3):
+        k.call(*arrays)
+    assert arrays[0].tolist() == [5.0] * 4
+    k.misses.clear()
+    assert [sys.getrefcount(a) for a in arrays] == counts
+    with contextlib.suppress(TypeError):
+        k.call(*arrays[:-1], np.zeros(4, "M8[s]"))
+    assert len(k.bad) == 1
+    k.bad.clear()
+    assert [sys.getrefcount(a) for a in arrays] == counts
+
+
+def test_numpy_arrays_at_odd_places() -> None:
+    k = Recorder(lambda device, args: hand_kernels.fill(device, 1.0), ("out",))
+    k.call(np.zeros((2, 0), np.float32)[1])
+    memory = np.zeros(33, np.uint8)
+    k.call(memory[1:1].view(np.float32))  # not aligned, but no element either
+    assert len(k.misses) == 1
+    for refused in (
+        memory[1:].view(np.float32),  # not aligned
+        memory[:32].view(">f4"),  # the other byte order
+        memory[:30].view([("x", "f4"), ("y", "u1")])["x"],  # elements at odd distances
+    ):
+        with pytest.raises(TypeError, match="refused"):
+            k.call(refused)
+    assert not memory.any()
+
+
 def test_a_numpy_array_is_let_go_after_the_call() -> None:
     k = saxpy()
     arrays = [np.zeros(8, np.float32) for _ in range(3)]
@@ -396,6 +437,34 @@ def test_cells_modules_and_objects_are_guarded() -> None:
     del Holder.missing  # type: ignore[attr-defined]
     k.call(out)
     assert len(k.misses) == 7
+
+
+def test_only_the_captured_names_matter_wherever_they_are_looked_up() -> None:
+    cell = types.CellType(1.0)
+    namespaces: list[dict[str, Any]] = [{"G": 1.0} for _ in range(6)]
+    guards = [(space, "G", 1.0) for space in namespaces] + [(namespaces[0], "H", _runtime.ABSENT), (cell, None, 1.0)]
+    k = Recorder(lambda device, args: hand_kernels.fill(device, 1.0), ("out",), guards=guards)
+    out = array(np.zeros(4, np.float32))
+    k.call(out)
+    for space in namespaces:  # changes beside the captured names, and a value that is equal
+        space["other"] = 3
+        k.call(out)
+        space["G"] = float("1.0")
+        k.call(out)
+    assert len(k.misses) == 1
+    for change, restore in [
+        *((lambda s=s: s.update(G=2.0), lambda s=s: s.update(G=1.0)) for s in namespaces),
+        (lambda: namespaces[0].update(H=1), lambda: namespaces[0].pop("H")),
+        (lambda: setattr(cell, "cell_contents", 2.0), lambda: setattr(cell, "cell_contents", 1.0)),
+    ]:
+        before = len(k.misses)
+        change()
+        k.call(out)
+        assert len(k.misses) == before + 1
+        restore()
+        for _ in range(2):
+            k.call(out)
+        assert len(k.misses) == before + 1, "the restored values are known"
 
 
 def test_eight_versions_are_kept_the_newest_first() -> None:

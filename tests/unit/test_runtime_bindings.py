@@ -460,6 +460,43 @@ def test_the_python_pool_runs_kernels_on_python_threads() -> None:
     assert python(POOL + code, TACK_CPU_POOL="native").startswith("False")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="forbids new threads in Linux's way")
+def test_the_python_pool_is_the_fallback_where_the_native_one_cannot_start() -> None:
+    code = """
+    import resource, time
+    from tack.runtime import python_pool
+    helped = set()
+    def helper():
+        helped.add(threading.current_thread().name)
+        time.sleep(0.2)
+    python_pool.run(helper, 2)  # its two threads exist before none can be started any more
+    run_job = python_pool.run
+    def counted(work, helpers):
+        helped.clear()
+        def named():
+            helped.add(threading.current_thread().name)
+            work()
+        run_job(named, helpers)
+    python_pool.run = counted
+    pages = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize() + (4 << 20)
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (pages, before[1]))
+    try:
+        while True:
+            threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+    except RuntimeError:
+        pass
+    for a in range(20):
+        k.launch([x, y, out, float(a)])
+    resource.setrlimit(resource.RLIMIT_AS, before)
+    run()
+    print(k.schedule()["entries"][0]["parallel"] > 0, len(helped) > 0, flush=True)
+    import os
+    os._exit(0)  # without waiting for the sleepers
+    """
+    assert python(POOL + code, TACK_CPU_POOL="native") == "True True\n"
+
+
 def test_the_python_pool_survives_fork_callers_and_missing_threads() -> None:
     code = """
     import os

@@ -195,6 +195,10 @@ class TACK_API Kernel {
   /// Throws Error(invalid_argument) for limits and extents, Error(overflow) for an integer outside its range. A kernel built with checks
   /// throws Error(index) or Error(assertion) for the first failure that an iteration reported: here, or on a queued device at the wait.
   Result launch(std::span<const Argument> arguments) const;
+  /// As `launch`, if this certainly takes no more than a few microseconds on the calling thread and the kernel returns nothing. Answers
+  /// false, having done nothing, where that is not known: for longer launches, queued devices and kernels of several loops. Saves hosts
+  /// the question how long a launch will take (`predict`) where the answer costs as much as the launch.
+  bool launch_if_short(std::span<const Argument> arguments) const;
   /// Throws Error(type_mismatch) or Error(invalid_argument) naming kernel and parameter when an argument does not fit.
   void check(std::span<const Argument> arguments) const;
 

@@ -62,6 +62,8 @@ class TACK_API Runtime : public std::enable_shared_from_this<Runtime> {
   void set_cpu_compiler(CpuCompiler compiler);
   /// Replaces the CPU pool for every CPU device of this runtime; an empty function restores it.
   void set_parallel_for(ParallelFor f);
+  /// What CPU devices use where the system lets the pool start no thread. Without one, the launching thread then does all the work.
+  void set_parallel_for_fallback(ParallelFor f);
   void set_log_sink(LogSink sink);
   /// An empty function restores the default: the process's standard output.
   void set_print_sink(PrintSink sink);

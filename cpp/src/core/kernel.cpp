@@ -17,8 +17,7 @@ namespace tack {
 
 namespace {
 
-constexpr std::size_t inline_words = 64;      // a parameter block up to this size lies on the stack
-constexpr std::size_t inline_scratch = 1024;  // bytes; likewise, where the device can use the stack
+constexpr std::size_t inline_scratch = 1024;  // bytes of scratch that lie on the stack, where the device can use that
 
 using Kind = ArgumentSpec::Kind;
 
@@ -189,12 +188,25 @@ class KernelCall {
 
 Kernel::Kernel(std::shared_ptr<Device> device, KernelSource source, std::unique_ptr<ModuleImpl> module, bool from_cache)
     : device_(std::move(device)), source_(std::move(source)), module_(std::move(module)), from_cache_(from_cache) {
-  plan_ = std::make_unique<const Plan>(source_, device_->capabilities(), title_of(device_->type()));
+  plan_ = std::make_unique<const Plan>(source_, device_->capabilities(), *module_, title_of(device_->type()));
 }
 
 Kernel::~Kernel() { device_->retire(std::move(module_)); }
 
 std::vector<EntryStatistics> Kernel::statistics() const { return module_->statistics(); }
+
+bool Kernel::launch_if_short(std::span<const Argument> arguments) const {
+  const Plan& plan = *plan_;
+  if (plan.direct.run == nullptr || arguments.size() != source_.arguments.size()) return false;
+  plan.check_limits(arguments);
+  const Plan::StepPlan& step = plan.steps.front();
+  Ranges ranges;
+  plan.evaluate_checked(step, arguments, nullptr, ranges);
+  if (ranges.iterations == 0) return true;
+  std::array<std::uint64_t, inline_words> words;
+  plan.fill(step.entry, arguments, nullptr, ranges, {}, words.data());
+  return plan.direct.run(plan.direct.context, words.data(), ranges.iterations);
+}
 
 Result Kernel::launch(std::span<const Argument> arguments) const {
   const Plan& plan = *plan_;

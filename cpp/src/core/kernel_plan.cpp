@@ -169,7 +169,7 @@ std::uint64_t range_count(std::int64_t start, std::int64_t stop, std::int64_t st
   return 0;
 }
 
-Kernel::Plan::Plan(const KernelSource& kernel_source, const Capabilities& capabilities, std::string device_title)
+Kernel::Plan::Plan(const KernelSource& kernel_source, const Capabilities& capabilities, ModuleImpl& module, std::string device_title)
     : source(kernel_source),
       title(std::move(device_title)),
       max_iterations(capabilities.max_iterations),
@@ -209,7 +209,8 @@ Kernel::Plan::Plan(const KernelSource& kernel_source, const Capabilities& capabi
     if (step.kind == Step::Kind::sequence_end) open.pop_back();
   }
   if (!source.sites.empty()) records = std::make_shared<const RecordTable>(source);
-  simple = steps.size() == 1 && source.scratch_bytes == 0 && !records;
+  simple = steps.size() == 1 && steps.front().kind == Step::Kind::launch && source.scratch_bytes == 0 && !records;
+  if (simple && !queued && max_words <= inline_words) direct = module.direct(steps.front().entry);
 }
 
 Kernel::Plan::WordPlan Kernel::Plan::word_of(const ParamSlot& slot) const {
@@ -275,6 +276,12 @@ Kernel::Plan::WordPlan Kernel::Plan::word_of(const ParamSlot& slot) const {
 
 bool Kernel::Plan::evaluate(const StepPlan& step, std::span<const Argument> arguments, const std::int64_t* sequences,
                             Ranges& ranges) const noexcept {
+  if (step.unit && step.rank == 1) [[likely]] {
+    ranges.start[0] = 0;
+    ranges.step[0] = 1;
+    ranges.extents[0] = ranges.iterations = std::max<std::int64_t>(number_of(step.ranges[0].stop, arguments, sequences), 0);
+    return true;
+  }
   std::int64_t iterations = 1;
   bool fits = true;
   bool empty = false;

@@ -17,6 +17,7 @@
 namespace tack {
 
 inline constexpr std::size_t max_dims = 4;
+inline constexpr std::size_t inline_words = 64;  // a parameter block up to this size lies on the stack
 
 /// The index ranges of one launch. Only the first `rank` items count.
 struct Ranges {
@@ -95,7 +96,7 @@ struct Kernel::Plan {
     std::int64_t min = 0, max = 0;
   };
 
-  Plan(const KernelSource& kernel_source, const Capabilities& capabilities, std::string device_title);
+  Plan(const KernelSource& kernel_source, const Capabilities& capabilities, ModuleImpl& module, std::string device_title);
   WordPlan word_of(const ParamSlot& slot) const;
 
   /// False when the number of iterations exceeds 2^63 - 1; `ranges.iterations` then is -1.
@@ -113,6 +114,7 @@ struct Kernel::Plan {
   const bool queued;
   const bool stack_scratch;  // the device can use the launching thread's memory as scratch
   bool simple = false;       // one launch, no scratch, no records
+  DirectLaunch direct;       // of a simple kernel
   std::size_t max_words = 0;
   std::vector<StepPlan> steps;
   std::vector<std::vector<WordPlan>> entries;

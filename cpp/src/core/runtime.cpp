@@ -163,6 +163,11 @@ ParallelFor RuntimeImpl::parallel_for() const {
   return parallel_for_;
 }
 
+ParallelFor RuntimeImpl::parallel_for_fallback() const {
+  const std::lock_guard lock(mutex_);
+  return parallel_for_fallback_;
+}
+
 void RuntimeImpl::print(std::string_view text) {
   PrintSink sink;
   {
@@ -227,6 +232,11 @@ void Runtime::set_cpu_compiler(CpuCompiler compiler) {
 void Runtime::set_parallel_for(ParallelFor f) {
   const std::lock_guard lock(impl_->mutex_);
   std::swap(impl_->parallel_for_, f);
+}
+
+void Runtime::set_parallel_for_fallback(ParallelFor f) {
+  const std::lock_guard lock(impl_->mutex_);
+  std::swap(impl_->parallel_for_fallback_, f);
 }
 
 void Runtime::set_log_sink(LogSink sink) { impl_->log.set_sink(std::move(sink)); }

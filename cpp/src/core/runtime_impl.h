@@ -30,6 +30,8 @@ class RuntimeImpl {
   std::vector<std::byte> compile_cpu(const CompileRequest& request);
   /// A host's parallel_for, or empty.
   ParallelFor parallel_for() const;
+  /// The same for where the pool cannot start, or empty.
+  ParallelFor parallel_for_fallback() const;
   /// Hands on what a kernel printed.
   void print(std::string_view text);
   /// Adds a kind of device to those of make_backends(), before the first device is asked for. Tests bring their stand-ins this way.
@@ -46,7 +48,7 @@ class RuntimeImpl {
   std::vector<std::unique_ptr<Backend>> backends_;
   std::map<std::string, std::unique_ptr<Device>> devices_;  // by full name; handles share the ownership of the Runtime, see device.hpp
   CpuCompiler cpu_compiler_;
-  ParallelFor parallel_for_;
+  ParallelFor parallel_for_, parallel_for_fallback_;
   PrintSink print_sink_;
 };
 

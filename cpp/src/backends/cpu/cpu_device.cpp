@@ -58,6 +58,14 @@ double CpuModule::predict(std::uint32_t entry, std::int64_t iterations) const no
   return iterations > 0 ? entries_[entry]->cost.predict(iterations) : 0.0;
 }
 
+DirectLaunch CpuModule::direct(std::uint32_t entry) noexcept {
+  const auto run = [](void* context, const std::uint64_t* words, std::int64_t iterations) noexcept {
+    Entry& e = *static_cast<Entry*>(context);
+    return Schedule::run_if_short(e.cost, e.function.address, words, iterations);
+  };
+  return {run, entries_[entry].get()};
+}
+
 void CpuModule::launch(std::uint32_t entry, const std::uint64_t* words, std::int64_t iterations) {
   Entry& e = *entries_[entry];
   schedule_.run(e.cost, e.function.address, words, iterations);

@@ -33,6 +33,7 @@ class CpuModule final : public ModuleImpl {
 
   std::vector<EntryStatistics> statistics() const override;
   double predict(std::uint32_t entry, std::int64_t iterations) const noexcept override;
+  DirectLaunch direct(std::uint32_t entry) noexcept override;
   void launch(std::uint32_t entry, const std::uint64_t* words, std::int64_t iterations);
 
  private:

@@ -10,9 +10,9 @@
 #include <thread>
 #include <vector>
 
-#include "backends/cpu/float_mode.h"
 #include "core/log.h"
 #include "core/runtime_impl.h"
+#include "core/text.h"
 
 namespace tack::cpu {
 namespace {
@@ -35,6 +35,12 @@ constexpr int hold_off_launches = 64;
 
 int size_class(std::int64_t iterations) noexcept { return (63 - std::countl_zero(static_cast<std::uint64_t>(iterations))) / 6; }
 
+/// Launches of fewer iterations are short, going by the compiler's estimate alone; 0 without one.
+std::int64_t short_iterations(double hint) noexcept {
+  if (hint < 0) return 0;
+  return static_cast<std::int64_t>(std::min(std::ceil(short_ns / (std::max(hint, 1e-6) * hint_safety)), 4e18));
+}
+
 /// Small relative to the launch, so that threads share evenly; large enough that handing it out costs nothing to speak of.
 std::int64_t grain_for(std::int64_t n, double ns_per_iteration, int threads) noexcept {
   const double total = static_cast<double>(n) * ns_per_iteration;
@@ -51,7 +57,7 @@ std::int64_t grain_for(std::int64_t n, double ns_per_iteration, int threads) noe
 
 // --- EntryCost ---------------------------------------------------------------------------------------------------------------------
 
-EntryCost::EntryCost(double hint) noexcept : hint_(std::isfinite(hint) ? hint : -1.0) {
+EntryCost::EntryCost(double hint) noexcept : hint_(std::isfinite(hint) ? hint : -1.0), short_below_(short_iterations(hint_)) {
   for (std::atomic<float>& ns : ns_) ns.store(-1.0f, std::memory_order_relaxed);
   for (std::atomic<float>& ns : previous_) ns.store(-1.0f, std::memory_order_relaxed);
 }
@@ -69,10 +75,9 @@ double EntryCost::predict(std::int64_t iterations) const noexcept {
   return hint_ >= 0 ? hint_ * static_cast<double>(iterations) : unknown;
 }
 
-bool EntryCost::certainly_short(std::int64_t iterations) const noexcept {
+bool EntryCost::measured_short(std::int64_t iterations) const noexcept {
   if (hint_ < 0) return false;
   const auto n = static_cast<double>(iterations);
-  if (hint_ * n * hint_safety < short_ns) return true;
   const auto c = static_cast<std::size_t>(size_class(iterations));
   return samples_[c].load(std::memory_order_relaxed) >= enough_samples &&
          static_cast<double>(ns_[c].load(std::memory_order_relaxed)) * n < short_ns;
@@ -142,12 +147,8 @@ void Schedule::run_piece(void* context, std::int64_t begin, std::int64_t end) {
 }
 
 void Schedule::run(EntryCost& cost, EntryFunction function, const std::uint64_t* words, std::int64_t iterations) {
-  if (cost.certainly_short(iterations)) [[likely]] {
-    const DefaultFloatMode mode;
-    function(words, 0, iterations);
-    cost.serial.fetch_add(1, std::memory_order_relaxed);
+  if (run_if_short(cost, function, words, iterations)) [[likely]]
     return;
-  }
   Launch launch{.function = function, .words = words, .clock = clock_};
   std::int64_t begin = 0;
   double serial_ns = cost.predict(iterations);
@@ -204,7 +205,7 @@ bool Schedule::idle(std::uint64_t now) const noexcept {
 
 /// Whether a run over all threads takes meaningfully less time than `serial_ns`.
 bool Schedule::worth_threads(EntryCost& cost, double serial_ns, std::uint64_t now) {
-  if (pool_failed_.load(std::memory_order_relaxed)) return false;
+  if (pool_failed_.load(std::memory_order_relaxed) && !host()) return false;
   const double divided = serial_ns / threads();
   const double limit = serial_ns * gain_needed;
   if (divided + warm_ns_.load(std::memory_order_relaxed) >= limit && measured_.load(std::memory_order_relaxed)) return false;
@@ -243,11 +244,18 @@ void Schedule::run_parallel(EntryCost& cost, Launch& launch, std::int64_t begin,
   last_end_.store(stop, std::memory_order_relaxed);
 }
 
+/// What runs launches instead of the pool: the host's parallel_for, or the fallback once the pool has failed; or empty.
+ParallelFor Schedule::host() const {
+  ParallelFor host = runtime_.parallel_for();
+  if (!host && pool_failed_.load(std::memory_order_relaxed)) host = runtime_.parallel_for_fallback();
+  return host;
+}
+
 /// Hands [0, n) to the host's parallel_for, or to the pool, or runs it here; answers whether other threads were called.
 bool Schedule::fan_out_over(std::int64_t n, std::int64_t grain, ParallelBody body, void* context) {
-  if (const ParallelFor host = runtime_.parallel_for()) {
+  if (const ParallelFor other = host()) {
     if (!host_runs_.exchange(true)) forget_costs();
-    host(n, grain, threads(), body, context);
+    other(n, grain, threads(), body, context);
     return true;
   }
   if (host_runs_.exchange(false)) forget_costs();
@@ -261,9 +269,13 @@ bool Schedule::fan_out_over(std::int64_t n, std::int64_t grain, ParallelBody bod
     return pool_.run(n, grain, body, context);
   } catch (const Error& error) {
     // Thrown before anything ran.
-    if (!pool_failed_.exchange(true)) {
-      runtime_.log.write(LogLevel::warning, std::string(error.what()) + " Until then CPU kernels run on the calling thread.");
+    const bool first = !pool_failed_.exchange(true);
+    const bool fallback = static_cast<bool>(host());
+    if (first) {
+      const char* instead = fallback ? "the host program's own threads" : "the calling thread";
+      runtime_.log.write(LogLevel::warning, text("CPU kernels run on ", instead, " from now on. ", error.what()));
     }
+    if (fallback) return fan_out_over(n, grain, body, context);
   }
   body(context, 0, n);
   return false;

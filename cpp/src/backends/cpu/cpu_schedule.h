@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 
+#include "backends/cpu/float_mode.h"
 #include "core/thread_pool.h"
 #include "core/tick_clock.h"
 #include "tack/kernel.hpp"
@@ -32,7 +33,7 @@ class EntryCost {
   /// Expected ns of `iterations` on one thread; infinity while nothing is known.
   double predict(std::int64_t iterations) const noexcept;
   /// The launch is certainly short: not worth a clock.
-  bool certainly_short(std::int64_t iterations) const noexcept;
+  bool certainly_short(std::int64_t iterations) const noexcept { return iterations < short_below_ || measured_short(iterations); }
   /// The compiler couldn't say what an iteration costs.
   bool varies() const noexcept { return hint_ < 0; }
 
@@ -45,13 +46,19 @@ class EntryCost {
   /// The last measurement in ns per iteration; negative before the first.
   double measured() const noexcept { return latest_.load(std::memory_order_relaxed); }
 
+  /// Counts a launch that ran on its own thread. Without a locked instruction, which would cost more than the rest of a short launch:
+  /// of concurrent launches, one may go uncounted.
+  void count_serial() noexcept { serial.store(serial.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+
   std::atomic<std::uint64_t> serial{0}, parallel{0};  ///< launches of either kind
 
  private:
+  bool measured_short(std::int64_t iterations) const noexcept;
   void sample(std::int64_t iterations, double ns_per_iteration) noexcept;
 
   static constexpr int classes = 11;  // launch sizes by powers of 64
   const double hint_;
+  const std::int64_t short_below_;  // fewer iterations are short even if the hint is far off; 0 without a hint
   std::array<std::atomic<float>, classes> ns_;
   std::array<std::atomic<float>, classes> previous_;  // the last sample as it was
   std::array<std::atomic<std::uint8_t>, classes> samples_{};
@@ -76,6 +83,14 @@ class Schedule {
   Schedule& operator=(const Schedule&) = delete;
 
   int threads() const noexcept { return pool_.threads(); }
+  /// Runs a launch that is certainly short on the calling thread; false, and nothing done, when it is not.
+  static bool run_if_short(EntryCost& cost, EntryFunction function, const std::uint64_t* words, std::int64_t iterations) noexcept {
+    if (!cost.certainly_short(iterations)) return false;
+    const DefaultFloatMode mode;
+    function(words, 0, iterations);
+    cost.count_serial();
+    return true;
+  }
   /// Runs one launch; returns when it is done. Every piece runs in the default floating-point mode.
   void run(EntryCost& cost, EntryFunction function, const std::uint64_t* words, std::int64_t iterations);
   /// Measured fan-out costs; measures (2 to 8 ms, once) if that has not been done and there are threads to fan out to.
@@ -88,6 +103,7 @@ class Schedule {
   std::int64_t probe(EntryCost& cost, const Launch& launch, std::int64_t iterations);
   bool worth_threads(EntryCost& cost, double serial_ns, std::uint64_t now);
   void run_parallel(EntryCost& cost, Launch& launch, std::int64_t begin, std::int64_t end, double ns_per_iteration);
+  ParallelFor host() const;
   bool fan_out_over(std::int64_t n, std::int64_t grain, ParallelBody body, void* context);
   bool idle(std::uint64_t now) const noexcept;
   void forget_costs() noexcept;
@@ -97,7 +113,7 @@ class Schedule {
   RuntimeImpl& runtime_;
   const TickClock clock_;
   ThreadPool pool_;
-  std::atomic<bool> pool_failed_{false};        // no thread could start: serial from then on, said once
+  std::atomic<bool> pool_failed_{false};        // no thread could start: the fallback, or serial, from then on; said once
   std::atomic<bool> missing_host_said_{false};  // TACK_CPU_POOL=python and no such pool installed
   std::atomic<bool> host_runs_{false};          // the last fan-out went to the host's parallel_for
 
