@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "fuzz"))
 
-from check import verify
+from check import Compiled, verify
+
+from tack.codegen import build_source
+from tack.compiler import target_of
+from tack.mathlink import math
 
 
 def test_a_loop_that_surely_runs_binds_its_variable_inside_another_loop() -> None:
@@ -43,3 +48,37 @@ def k(lo, hi, a_u64, o_i32):
             [1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 1, 2, 3],
         ],
     )
+
+
+def test_a_lane_that_is_off_does_not_divide() -> None:
+    """It may hold poison, to which no test of the divisor applies: LLVM then divided by what was in a register, at times by 0."""
+    text = """\
+@tack.kernel(exact=True)
+def k(lo, hi, a_i8, a_u32, o_i8, o_i32):
+    for i in range(lo, hi):
+        for j in range(a_i8[i % 64] % 4):
+            if a_u32[j] > 2:
+                continue
+            v = a_i8[(i + j) % 64]
+            if v != a_i8[j]:
+                w = v - a_i8[j]
+                o_i8[0, i] += tack.i8(100) // w
+                for m in range(0, 20, w):
+                    o_i32[0, i] += m % w + 1
+"""
+    verify(
+        text,
+        o_i8=[
+            [1, 2, 3, 16, 5, 51, 2, 1, 54, 3, -1, 3, 0, 4, 5, 51, 2, 3],
+            [1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 1, 2, 3],
+        ],
+        o_i32=[
+            [1, 2, 3, 7, 6, 11, 3, 3, 14, 5, 1, 3, 3, 4, 5, 11, 2, 3],
+            [1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 1, 2, 3],
+        ],
+    )
+    compiled = Compiled(text, ["lo", "hi", "a_i8", "a_u32", "o_i8", "o_i32"], 2)
+    llvm_ir = build_source(compiled.ir, target_of(compiled.device), math).text
+    order = re.findall(r"= (freeze|[su]div|[su]rem) <\d+ x i\d+>", llvm_ir)  # each division has a frozen divisor of its own
+    assert len(order) >= 6
+    assert all((kind == "freeze") == (position % 2 == 0) for position, kind in enumerate(order)), order

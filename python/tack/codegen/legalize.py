@@ -11,7 +11,7 @@ __all__ = ["is_pure", "reads", "simplify", "writes"]
 
 # What a flattened branch may cost; a branch on lanes costs a test of the mask and a jump that the processor may mispredict.
 _BUDGET = 8
-_FREE = frozenset({"const", "arg", "shape", "index", "get", "set"})
+_FREE = frozenset({"const", "arg", "shape", "index", "get", "set", "freeze"})
 _CHEAP = frozenset(
     {
         "add",

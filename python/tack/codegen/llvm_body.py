@@ -286,6 +286,8 @@ class Body:
         t, cond = llvm_type(var.type, n), "i1" if n == 1 else f"<{n} x i1>"
         get = self.values.vector if by_lanes else self.values.scalar
         start, stop, step = get(node.start), get(node.stop), get(node.step)
+        if by_lanes:
+            step = w.op("step", f"freeze {t} {step}")  # a divisor below: a lane that is off may hold poison
         zero, one = self.arithmetic.splat(var.type, n, 0), self.arithmetic.splat(var.type, n, 1)
         sign = "s" if var.type.is_signed else "u"
         up = w.op("up", f"icmp {sign}gt {t} {step}, {zero}")

@@ -62,6 +62,8 @@ class Arithmetic:
             return w.op(hint, f"select {t} {args[0]}, {value} {args[1]}, {value} {args[2]}")
         if op == "cast":
             return self._cast(of, _type(instr), lanes, args[0], hint)
+        if op == "freeze":
+            return w.op(hint, f"freeze {t} {args[0]}")
         if op == "bitcast":
             return w.op(hint, f"bitcast {t} {args[0]} to {llvm_type(_type(instr), lanes)}")
         if op == "math":

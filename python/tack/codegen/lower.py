@@ -40,7 +40,7 @@ _COPIES_SIZE = 2000  # instructions of all copies of one function, beyond which 
 NATIVE_MATH = frozenset({"sqrt", "floor", "ceil", "trunc", "rint", "round", "fabs", "copysign", "fma", "isnan", "isinf", "isfinite"})
 PRIMITIVE = frozenset(
     {
-        *("const", "arg", "shape", "index", "sequence", "keep", "get", "set", "select", "cast", "bitcast"),
+        *("const", "arg", "shape", "index", "sequence", "keep", "get", "set", "select", "cast", "bitcast", "freeze"),
         *("load", "store", "load_flat", "store_flat", "atomic", "cell", "set_cell", "combine", "assert_", "print"),
         *("add", "sub", "mul", "div", "quot", "rem", "frem", "neg", "abs", "lshift", "rshift", "and", "or", "xor", "not", "lnot"),
         *("eq", "ne", "lt", "le", "gt", "ge", "min", "max", "fma", "math", "bits", "table", "call"),

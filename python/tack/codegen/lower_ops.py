@@ -51,6 +51,10 @@ class Builder:
     def cast(self, a: Instr, dtype: DType) -> Instr:
         return a if a.type == dtype else self.emit("cast", dtype, (a,))
 
+    def freeze(self, a: Instr) -> Instr:
+        """``a``, or any value where it is poison, as in a lane that is off: to divide by poison may trap, whatever is tested before."""
+        return self.emit("freeze", a.type, (a,))
+
     def both(self, a: Instr, b: Instr) -> Instr:
         return self.emit("and", BOOL, (a, b))
 
@@ -82,6 +86,7 @@ def floor_divide(b: Builder, x: Instr, y: Instr, rest: Instr | None = None) -> I
     if not t.is_signed:
         if k is not None:
             return b.emit("quot", t, (x, y))
+        y = b.freeze(y)
         none = b.compare("eq", y, zero)
         return b.select(none, zero, b.emit("quot", t, (x, b.select(none, one, y))))
     if k == -1:
@@ -91,6 +96,7 @@ def floor_divide(b: Builder, x: Instr, y: Instr, rest: Instr | None = None) -> I
         r = b.sub(x, b.mul(q, y))
         away = b.compare("lt" if k > 0 else "gt", r, zero)
         return b.sub(q, b.cast(away, t))
+    y = b.freeze(y)
     none, minus = b.compare("eq", y, zero), b.compare("eq", y, b.const(t, -1))
     safe = b.select(b.either(none, minus), one, y)
     q = b.emit("quot", t, (x, safe))
@@ -113,6 +119,8 @@ def modulo(b: Builder, x: Instr, y: Instr, rest: Instr | None = None) -> Instr:
         return zero
     if k is not None and k > 0 and k & (k - 1) == 0:
         return b.emit("and", t, (x, b.const(t, k - 1)))
+    if k is None:
+        y = b.freeze(y)
     if not t.is_signed:
         return b.emit("rem", t, (x, y if k is not None else b.select(b.compare("eq", y, zero), b.const(t, 1), y)))
     if k is not None:
