@@ -329,9 +329,9 @@ TEST_CASE("a loop whose cost depends on values is followed both ways") {
   const std::int64_t nothing = 0, much = 1000;
   for (int i = 0; i < 20; ++i) machine.launch(*module, 8, &nothing);
   CHECK(statistics(*module).parallel == 0);
-  for (int i = 0; i < 4; ++i) machine.launch(*module, 8, &much);
+  for (int i = 0; i < 12; ++i) machine.launch(*module, 8, &much);
   const std::uint64_t parallel = statistics(*module).parallel;
-  CHECK(parallel >= 2);  // the first such launch comes as a surprise
+  CHECK(parallel >= 2);  // the first such launches come as a surprise
   for (int i = 0; i < 40; ++i) machine.launch(*module, 8, &nothing);
   const std::uint64_t unlearning = statistics(*module).parallel;
   for (int i = 0; i < 20; ++i) machine.launch(*module, 8, &nothing);

@@ -19,7 +19,7 @@ inline constexpr std::array<std::string_view, 10> param_kinds{"pointer", "shape"
 inline constexpr std::array<std::string_view, 17> extent_ops{"constant", "shape",    "scalar", "sequence", "add", "sub",
                                                              "mul",      "floordiv", "mod",    "min",      "max", "neg",
                                                              "select",   "lt",       "le",     "eq",       "ne"};
-inline constexpr std::array<std::string_view, 3> step_kinds{"launch", "sequence_begin", "sequence_end"};
+inline constexpr std::array<std::string_view, 4> step_kinds{"launch", "sequence_begin", "sequence_end", "check"};
 inline constexpr std::array<std::string_view, 7> argument_kinds{"array", "integer", "unsigned", "floating", "boolean", "none", "strong"};
 inline constexpr std::array<std::string_view, 3> site_kinds{"print", "assertion", "index"};
 

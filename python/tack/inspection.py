@@ -59,6 +59,7 @@ def _schedule(kernel: Kernel, special: Specialization) -> str:
     for step in plan["steps"]:
         if step["kind"] == "sequence_end":
             depth -= 1
+        if step["kind"] in ("sequence_end", "check"):
             continue
         bounds = " x ".join(
             f"range({_extent(start)}, {_extent(stop)}, {_extent(by)})"

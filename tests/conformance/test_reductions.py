@@ -117,3 +117,33 @@ def test_minimum_prefers_numbers_to_nans(device: tack.Device) -> None:
 
     assert least(tack.array(x, device=device)) == 5.0
     assert np.isnan(least(tack.array(x[:50], device=device)))
+
+
+@tack.kernel
+def count_cube(n):
+    s = 0
+    for _i, _j, _k in tack.ndrange(n, n, n):
+        s += 1
+    return s
+
+
+@tack.kernel
+def count_range(start, stop, step):
+    s = 0
+    for _i in range(start, stop, step):
+        s += 1
+    return s
+
+
+def test_loops_too_long_to_count_are_refused(device: tack.Device) -> None:
+    assert count_cube(30) == 27000 and count_cube(0) == 0 and count_cube(-5) == 0
+    for n in (1 << 30, (1 << 22) + 1):
+        with pytest.raises(ValueError, match=rf"Kernel 'count_cube': {n} x {n} x {n} iterations; the limit on \w+ is"):
+            count_cube(n)
+
+
+def test_bounds_too_far_apart_are_refused(device: tack.Device) -> None:
+    assert count_range(-(2**61), 2**62 - 1, 1 << 60) == 6
+    assert count_range(5, -5, -3) == 4
+    with pytest.raises(ValueError, match=r"Kernel 'count_range': a loop with a reduction takes 8 steps of .* Count from 0"):
+        count_range(-(2**63), 2**63 - 1, 1 << 61)

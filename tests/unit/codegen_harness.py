@@ -243,7 +243,7 @@ class Program:
                     continue
                 loops.pop()
                 sequence.pop()
-            else:
+            elif step.kind == "launch":
                 self._launch(step, args, sequence, scratch, cuts)
             at += 1
         if source.result_offset < 0:

@@ -79,10 +79,15 @@ struct EntryPoint {
 /// One step of a kernel's schedule. A range counts as Python's range(start, stop, step) does, but a step of 0 runs nothing; an empty
 /// `start` list means zeros, an empty `step` list ones. The index of iteration k is start + k * step.
 struct Step {
-  enum class Kind : std::uint8_t { launch = 0, sequence_begin = 1, sequence_end = 2 };
+  enum class Kind : std::uint8_t {
+    launch = 0,
+    sequence_begin = 1,
+    sequence_end = 2,
+    check = 3,  ///< launches nothing: the ranges of a loop that a later step runs in another shape, for the limits and the message
+  };
   Kind kind = Kind::launch;
   std::uint32_t entry = 0;                ///< launch: index into entries
-  std::vector<Extent> start, stop, step;  ///< launch: one each per dimension; sequence_begin: one each
+  std::vector<Extent> start, stop, step;  ///< launch, check: one each per dimension; sequence_begin: one each
   std::uint32_t match = 0;                ///< sequence_begin/end: the index of the other end
 };
 

@@ -112,6 +112,11 @@ class KernelCall {
           if (ranges.iterations != 0) visit(step, sequences.data(), ranges);
           ++at;
           break;
+        case Step::Kind::check:
+          plan_.evaluate_checked(step, arguments_, sequences.data(), ranges);
+          plan_.check_spans(step, ranges);
+          ++at;
+          break;
         case Step::Kind::sequence_begin: {
           static_cast<void>(plan_.evaluate(step, arguments_, sequences.data(), ranges));
           const std::int64_t count = ranges.iterations == -1 ? ranges.extents[0] : ranges.iterations;
@@ -265,6 +270,7 @@ double Kernel::predict(std::span<const Argument> arguments) const noexcept {
       --depth;
       continue;
     }
+    if (step.kind == Step::Kind::check) continue;
     const bool fits = plan.evaluate(step, arguments, sequences.data(), ranges);
     if (step.kind == Step::Kind::launch) {
       if (fits && ranges.iterations != 0) sum += times[depth] * module_->predict(step.entry, ranges.iterations);

@@ -319,6 +319,17 @@ void Kernel::Plan::evaluate_checked(const StepPlan& step, std::span<const Argume
                                                 ". Split the work across several calls."));
 }
 
+void Kernel::Plan::check_spans(const StepPlan& step, const Ranges& ranges) const {
+  for (std::size_t d = 0; d < step.rank; ++d) {
+    std::int64_t span = 0;
+    if (!__builtin_mul_overflow(ranges.extents[d], ranges.step[d], &span)) [[likely]]
+      continue;
+    throw Error(ErrorCode::invalid_argument,
+                text("Kernel '", source.name, "': a loop with a reduction takes ", ranges.extents[d], " steps of ", ranges.step[d],
+                     ", which is further than 2^63 - 1. Count from 0 and compute the index inside the loop."));
+  }
+}
+
 void Kernel::Plan::check_limits(std::span<const Argument> arguments) const {
   for (const Limit& limit : limits) {
     const Argument& argument = arguments[limit.arg];

@@ -103,6 +103,8 @@ struct Kernel::Plan {
   bool evaluate(const StepPlan& step, std::span<const Argument> arguments, const std::int64_t* sequences, Ranges& ranges) const noexcept;
   /// As `evaluate`, but throws for more iterations than the device takes.
   void evaluate_checked(const StepPlan& step, std::span<const Argument> arguments, const std::int64_t* sequences, Ranges& ranges) const;
+  /// Throws where an index range is longer than 64-bit arithmetic on its bounds can follow.
+  void check_spans(const StepPlan& step, const Ranges& ranges) const;
   void check_limits(std::span<const Argument> arguments) const;
   /// Fills the parameter block of an entry.
   void fill(std::uint32_t entry, std::span<const Argument> arguments, const std::int64_t* sequences, const Ranges& ranges, const Side& side,

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/dtype_check.h"
+#include "core/kernel_plan.h"
 #include "core/kernel_source_io.h"
 #include "core/records.h"
 #include "core/text.h"
@@ -55,7 +56,7 @@ class Validator {
 
   void check(const EntryPoint& entry) const {
     require(!entry.symbol.empty(), "an entry has no name");
-    require(entry.rank >= 1 && entry.rank <= 4, "an entry has not 1 to 4 dimensions");
+    require(entry.rank >= 1 && entry.rank <= max_dims, "an entry has not 1 to 4 dimensions");
     for (const ParamSlot& slot : entry.params) {
       switch (slot.kind) {
         case ParamKind::pointer:
@@ -119,6 +120,12 @@ class Validator {
             require(slot.kind != ParamKind::sequence || slot.arg < open.size(), "it takes the variable of a sequence that it is not in");
           break;
         }
+        case Step::Kind::check:
+          require(!step.stop.empty() && step.stop.size() <= max_dims, "a check has no ranges, or too many");
+          require(step.start.empty() || step.start.size() == step.stop.size(), "a check has not as many starts as bounds");
+          require(step.step.empty() || step.step.size() == step.stop.size(), "a check has not as many steps as bounds");
+          check_extents(step, open.size());
+          break;
         case Step::Kind::sequence_begin:
           require(step.stop.size() == 1 && step.start.size() <= 1 && step.step.size() <= 1, "a sequence has not one range");
           check_extents(step, open.size());

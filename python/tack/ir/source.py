@@ -30,7 +30,7 @@ class EntryPoint:
 
 @dataclass(slots=True)
 class Step:
-    """kind: launch sequence_begin sequence_end."""
+    """kind: launch sequence_begin sequence_end check (launches nothing: a loop's own ranges, for limits and messages)."""
 
     kind: str
     entry: int = 0
