@@ -11,6 +11,9 @@ __all__ = ["compile_ir"]
 
 _lock = threading.Lock()
 _ready: Any = None
+# Instructions of a straight piece of code beyond which LLVM's scheduler and register allocator would take time that grows with its
+# square (minutes for 60,000): such code goes through its fast path, in time that grows with its length.
+_LONG_BLOCK = 6_000
 
 
 def _llvm() -> Any:
@@ -42,7 +45,8 @@ def compile_ir(name: str, llvm_ir: str, arch: str, optimize: int, output: str) -
         cpu, _, features = arch.partition("+")
         target = llvm.Target.from_default_triple()
         extra = ",".join(f"+{f}" for f in features.split("+") if f)
-        machine = target.create_target_machine(cpu=cpu, features=extra, opt=optimize, reloc="pic", codemodel="small")
+        level = optimize if _longest_block(llvm_ir) <= _LONG_BLOCK else 0
+        machine = target.create_target_machine(cpu=cpu, features=extra, opt=level, reloc="pic", codemodel="small")
         context = llvm.create_context()  # its types and constants go with it
         try:
             with _parsed(llvm, name, llvm_ir, context) as module:
@@ -59,6 +63,16 @@ def compile_ir(name: str, llvm_ir: str, arch: str, optimize: int, output: str) -
                 return code
         finally:
             context.close()
+
+
+def _longest_block(llvm_ir: str) -> int:
+    """Instructions of the longest straight piece of code."""
+    longest = length = 0
+    for line in llvm_ir.splitlines():
+        length = length + 1 if line.startswith(" ") else 0
+        if length > longest:
+            longest = length
+    return longest
 
 
 def _parsed(llvm: Any, name: str, llvm_ir: str, context: Any) -> Any:
