@@ -214,7 +214,8 @@ class Writer(Generator):
 
     def narrower(self, t: str) -> str:
         """A type that joins with ``t`` to ``t``."""
-        options = [b for a, b in self.joins[t] if a == t]
+        # Paths are joined in turns: u64 and a signed integer are refused before a float that could hold both is met.
+        options = [b for a, b in self.joins[t] if a == t and not (b == "u64" and t in FLOATS)]
         return t if self.chance(0.5) else self.r.choice(options)
 
     def do_when(self) -> Stmt:
