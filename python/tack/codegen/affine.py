@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ..ir.nodes import Array, ArrayParam, Instr, LocalArray
 from ..types import Layout
 
-__all__ = ["Access", "Form", "access", "indices_of", "stride_of"]
+__all__ = ["Access", "Form", "access", "indices_of", "offset", "stride_of"]
 
 # A form is None for a value of each lane's own, else the step from lane to lane modulo 2^N: 0 is one value for all (uniform).
 Form = int | None

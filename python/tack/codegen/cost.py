@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, field
 
-from ..ir.nodes import Block, For, If, Instr, LocalArray, Scope, While
+from ..ir.nodes import Array, Block, For, If, Instr, LocalArray, Scope, While
 from .affine import access, constant, indices_of
 from .collapse import collapsible
+from .llvm_tables import private_arrays, used_values
 from .params import EntryPlan
 from .uniform import Flow, analyse
 from .walk import Walk, instructions, nodes, run
@@ -20,6 +22,7 @@ _SLOW = {"div": 4.0, "sqrt": 6.0, "quot": 8.0, "rem": 8.0, "frem": 20.0, "call":
 _NS = 0.25  # of a simple scalar operation
 _NS_PER_BYTE = 0.06  # of memory, streamed
 _ATOMIC = 24.0  # in simple operations
+_PRIVATE, _PRIVATE_LANE = 4.0, 2.0  # of an atomic that a table replaces: among other scalar code, and of one lane
 _GATHER, _SCATTER = 5.0, 6.0  # of one lane; what a scalar load or store costs is 1
 _COLUMNS = 4  # assumed of a short dimension whose length is not known
 _CHAIN = 40  # instructions of a loop that lanes leave one by one, up to which two vectors take turns in the pipeline
@@ -27,8 +30,10 @@ _CHAIN = 40  # instructions of a loop that lanes leave one by one, up to which t
 
 @dataclass(slots=True)
 class _Tally:
-    """Costs of an iteration in simple operations: with one lane, and with many (per iteration). ``by_bits``: weight by width."""
+    """Costs of an iteration in simple operations: with one lane, and with many (per iteration). ``by_bits``: weight by width.
+    ``private``: arrays that have tables."""
 
+    private: Container[Array] = ()
     scalar: float = 0.0
     vector: float = 0.0
     by_bits: dict[int, float] = field(default_factory=dict)
@@ -79,7 +84,7 @@ def choose_lanes(entry: EntryPlan, vector_bits: int, wanted: int) -> int:
         return 1
     usual = max(2, vector_bits // 32)
     flow = analyse(entry.prologue, entry.body, usual, entry.rank, entry.step[-1], {r.var for r in entry.reductions})
-    tally = _Tally()
+    tally = _Tally({p.array for p in private_arrays(entry, flow, used_values(entry.prologue, entry.body))})
     run(_weigh(entry.body, flow, 1.0, 1.0, vector_bits, tally))
     total = sum(tally.by_bits.values())
     if not total:
@@ -145,8 +150,8 @@ def _weigh_one(instr: Instr, flow: Flow, rounds: float, idle: float, vector_bits
         bits = array.dtype.bits
         step = access(instr, flow.form, flow.pair).step
         if instr.op == "atomic":
-            tally.scalar += _ATOMIC * rounds
-            tally.vector += (_ATOMIC + 6.0) * rounds
+            tally.scalar += (_PRIVATE if array in tally.private else _ATOMIC) * rounds
+            tally.vector += (_PRIVATE_LANE if array in tally.private else _ATOMIC + 6.0) * rounds
             return
         tally.scalar += rounds
         if step == 0 and not isinstance(array, LocalArray):
@@ -172,15 +177,15 @@ def _weigh_one(instr: Instr, flow: Flow, rounds: float, idle: float, vector_bits
         tally.by_bits[bits] = tally.by_bits.get(bits, 0.0) + rounds
 
 
-def iteration_ns(entry: EntryPlan, flow: Flow) -> float:
-    """A generous estimate of an iteration's time; negative where loops have no known count."""
+def iteration_ns(entry: EntryPlan, flow: Flow, private: Container[Array] = ()) -> float:
+    """A generous estimate of an iteration's time; negative where loops have no known count. ``private``: arrays that have tables."""
     total = 0.0
     stack: list[tuple[Block, float]] = [(entry.body, 1.0)]
     while stack:
         block, rounds = stack.pop()
         for node in block.body:
             if isinstance(node, Instr):
-                total += rounds * _ns(node, flow)
+                total += rounds * _ns(node, flow, private)
             elif isinstance(node, If):
                 stack += [(node.then, rounds), (node.orelse, rounds)]
             elif isinstance(node, Scope):
@@ -195,11 +200,11 @@ def iteration_ns(entry: EntryPlan, flow: Flow) -> float:
     return max(total, _NS / flow.lanes)
 
 
-def _ns(instr: Instr, flow: Flow) -> float:
+def _ns(instr: Instr, flow: Flow, private: Container[Array]) -> float:
     if instr.op in ("const", "arg", "shape", "get", "set", "index", "sequence"):
         return 0.0
     if instr.op == "atomic":
-        return _ATOMIC * _NS
+        return (_PRIVATE if indices_of(instr)[0] in private else _ATOMIC) * _NS
     if instr.op in ("load", "load_flat", "store", "store_flat"):
         array, _ = indices_of(instr)
         if isinstance(array, LocalArray):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
 from ..ir.nodes import ArrayParam, Instr, LocalArray, ScalarParam, Table
 from ..types import BOOL, DType, Layout, i64
@@ -12,6 +13,9 @@ from .llvm_text import Writer, identifier, literal, llvm_type, suffix
 from .params import Slots
 from .streams import AHEAD_BYTES
 from .uniform import Flow
+
+if TYPE_CHECKING:
+    from .llvm_tables import Tables
 
 __all__ = ["Memory", "Values", "Words"]
 
@@ -143,6 +147,7 @@ class Memory:
         self.used: set[Instr] = set()  # instructions whose value something reads
         self.nontemporal: Instr | None = None  # a store whose address is aligned to the vector
         self.pair: tuple[str, str] = ("", "")  # lane 0's last two indices, where lanes run over both as one
+        self.tables: Tables | None = None  # of arrays that are updated privately
         self.leading: set[Instr] = set()  # loads that come to a place in memory before others do
         for array in locals_:
             size = self._size(array) * self.lanes
@@ -179,6 +184,10 @@ class Memory:
             return self.w.op(f"{name}.at", f"getelementptr {llvm_type(array.dtype)}, ptr {base}, i64 {offset}")
         offset = self.w.op(f"{name}.row", f"mul {flag}i64 {index}, {self.words.stride(array, dim)}")
         return self.w.op(f"{name}.at", f"getelementptr i8, ptr {base}, i64 {offset}")
+
+    def moved(self, array: ArrayParam, at: str, dim: int, index: str) -> str:
+        """The address ``index`` elements along ``dim`` behind ``at``."""
+        return self._gep(array, at, dim, index, False, "")
 
     def _base(self, array: ArrayParam, split: Access, flat: bool) -> str:
         """The address of the uniform part and lane 0's affine part; of what is uniform first, so that it leaves inner loops."""
@@ -409,17 +418,20 @@ class Memory:
         array, _ = indices_of(instr)
         if isinstance(array, LocalArray):
             raise AssertionError("atomics work on array arguments")
+        if self.tables is not None and array in self.tables.tables:
+            self.tables.update(self, instr, mask)
+            return "poison"
         split = access(instr, self.v.flow.form, self.v.flow.pair)
         dtype = array.dtype
         operands = instr.args[: 2 if kind == "cas" else 1]
         if self.lanes == 1:
-            return self._one(kind, dtype, self._base(array, split, False), [self.v.scalar(a) for a in operands], hint)
+            return self.one(kind, dtype, self._base(array, split, False), [self.v.scalar(a) for a in operands], hint)
         if split.step == 0 and dtype.is_int and instr not in self.used and kind not in ("exchange", "cas"):
-            self._one(kind, dtype, self._base(array, split, False), [self._fold(kind, dtype, self.v.vector(operands[0]), mask)], hint)
+            self.one(kind, dtype, self._base(array, split, False), [self.fold(kind, dtype, self.v.vector(operands[0]), mask)], hint)
             return "poison"
         return self._turns(instr, kind, array, split, operands, mask, hint)
 
-    def _fold(self, kind: str, dtype: DType, value: str, mask: str | None) -> str:
+    def fold(self, kind: str, dtype: DType, value: str, mask: str | None) -> str:
         n, vt = self.lanes, llvm_type(dtype, self.lanes)
         if mask is not None:
             identity = {"add": 0, "sub": 0, "or": 0, "xor": 0, "and": -1, "min": dtype.max, "max": dtype.min}[kind]
@@ -467,7 +479,7 @@ class Memory:
             offset_at = w.op("offset.at", f"getelementptr i64, ptr {where}, i64 {lane}")
             offset = w.op("offset", f"load i64, ptr {offset_at}, align 8")
             at = w.op(f"{name}.at", f"getelementptr {unit}, ptr {base}, i64 {offset}")
-        old = self._one(kind, dtype, at, mine, hint)
+        old = self.one(kind, dtype, at, mine, hint)
         if olds:
             old_at = w.op("old.at", f"getelementptr {t}, ptr {olds}, i64 {lane}")
             w.do(f"store {t} {old}, ptr {old_at}, align {dtype.itemsize}")
@@ -478,7 +490,7 @@ class Memory:
         w.start(done)
         return w.op(hint, f"load {vt}, ptr {olds}, align 64") if olds else "poison"
 
-    def _one(self, kind: str, dtype: DType, at: str, operands: list[str], hint: str) -> str:
+    def one(self, kind: str, dtype: DType, at: str, operands: list[str], hint: str) -> str:
         """One scalar atomic, relaxed; answers the old value."""
         w, t, bits = self.w, llvm_type(dtype), f"i{dtype.bits}"
         align = f"align {dtype.itemsize}"

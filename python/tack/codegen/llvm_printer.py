@@ -23,6 +23,7 @@ from .llvm_memory import Words
 from .llvm_ops import Arithmetic
 from .llvm_records import functions as record_functions
 from .llvm_reduce import Accumulators
+from .llvm_tables import Tables, private_arrays, used_values
 from .llvm_text import Writer, identifier
 from .lower import LibraryCall, MathLibrary
 from .params import EntryPlan, Plan
@@ -101,7 +102,7 @@ class _Entry:
         self.flow: Flow = analyse(entry.prologue, entry.body, lanes, entry.rank, entry.step[-1] if entry.step else None, root)
         self.words = Words(self.w, entry.slots)
         arithmetic = Arithmetic(self.w, declare, fast)
-        self.used = {a for i in instructions(entry.prologue, entry.body) for a in i.args}
+        self.used = used_values(entry.prologue, entry.body)
         self.arithmetic = arithmetic
         self.body = self._body(self.flow)
         self.reductions = Accumulators(self.body, entry.reductions) if entry.reductions else None
@@ -113,7 +114,9 @@ class _Entry:
         self.streaming = ""  # i1: whether this launch bypasses the caches
         pairs = collapse_flow(entry, lanes, target.vector_bits)
         self.collapsed = None if pairs is None else self._body(pairs)
-        self.cost = -1.0 if entry.single else iteration_ns(entry, self.flow)
+        arrays = [] if stops else private_arrays(entry, self.flow, self.used)
+        self.tables = Tables(self.w, self.words, arithmetic, entry, arrays) if arrays else None
+        self.cost = -1.0 if entry.single else iteration_ns(entry, self.flow, {p.array for p in arrays})
 
     def _body(self, flow: Flow) -> Body:
         entry = self.entry
@@ -129,7 +132,39 @@ class _Entry:
         w.cbr(w.op("some", "icmp slt i64 %begin, %end"), start, done)
         w.start(start)
         self.body.exit = done
-        if self.collapsed is not None:
+        if self.tables is not None:
+            self._private(self.tables, done)
+        self._launch(done, self.tables is None)
+        w.start(done)
+        w.do("ret void")
+        about = [f";   words[{k}]: {text}" for k, text in sorted(self.words.about.items())]
+        head = [f"; {self.lanes} iteration{'s' if self.lanes > 1 else ''} at a time", *about]
+        signature = f"define void @{self.entry.symbol}(ptr noalias readonly %words, i64 %begin, i64 %end) #0 {{"
+        return "\n".join([*head, signature, "entry:", *w.entry, *w.lines, "}", ""])
+
+    def _private(self, tables: Tables, done: str) -> None:
+        """A copy of the loop that updates small arrays in tables of its own. What follows it, for the other launches, is bound by its
+        atomics: it needs no loop for short rows.
+        """
+        w = self.w
+        private, shared, merge = w.label("private"), w.label("shared"), w.label("private.end")
+        w.cbr(tables.pays(), private, shared)
+        w.start(private)
+        tables.begin()
+        memories = [body.memory for body in (self.body, self.collapsed) if body is not None]
+        for memory in memories:
+            memory.tables = tables
+        self._launch(merge, True)
+        for memory in memories:
+            memory.tables = None
+        w.start(merge)
+        tables.end(self.body.memory)
+        w.br(done)
+        w.start(shared)
+
+    def _launch(self, done: str, collapses: bool) -> None:
+        """What the function does; it ends at the label ``done``, or falls through. ``collapses``: with a loop for short rows, if any."""
+        if self.collapsed is not None and collapses:
             self._collapsed(self.collapsed, done)
         if self.entry.single:
             self._stop_if_failed()
@@ -145,12 +180,6 @@ class _Entry:
             self._iterations("%begin", "%end")
             if self.streaming:
                 self._fence()
-        w.start(done)
-        w.do("ret void")
-        about = [f";   words[{k}]: {text}" for k, text in sorted(self.words.about.items())]
-        head = [f"; {self.lanes} iteration{'s' if self.lanes > 1 else ''} at a time", *about]
-        signature = f"define void @{self.entry.symbol}(ptr noalias readonly %words, i64 %begin, i64 %end) #0 {{"
-        return "\n".join([*head, signature, "entry:", *w.entry, *w.lines, "}", ""])
 
     def _stop_if_failed(self) -> None:
         """Ends the function where an iteration has failed, in this launch or an earlier one of the call."""
@@ -243,6 +272,8 @@ class _Entry:
             far = w.op("far", f"mul {t} {body.values.splat('i64', step, 'step', once=not self.entry.stride)}, {iota}")
             body.index_vectors[dim] = w.op(f"index{dim}.lanes", f"add {t} {body.values.splat('i64', body.index[dim], 'index')}, {far}")
         body.memory.zero_locals()
+        if body.memory.tables is not None and self.lanes == 1:
+            body.memory.tables.begin_iteration(at)
         if self.reductions is not None:
             self.reductions.begin_group(w.op("place", f"sub nsw i64 {at}, {first}"))
         body.iteration(self.entry.body, mask)
