@@ -22,7 +22,7 @@ def test_a_loop_that_surely_runs_binds_its_variable_inside_another_loop() -> Non
 def k(lo, hi, a_i8, o_i64):
     for i in range(lo, hi):
         w = 0
-        while w < 4 and a_i8[i] >= 0:
+        while w < 4 and a_i8[i % 64] >= 0:
             w += 1
             for j in range(3):
                 v = j + w
