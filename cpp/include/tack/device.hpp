@@ -11,14 +11,13 @@
 
 #include "tack/dtype.hpp"
 #include "tack/export.hpp"
+#include "tack/queue.hpp"
 
 namespace tack {
 
 class Allocator;
 class DeviceImpl;
 class Kernel;
-class ModuleImpl;
-class Records;
 class Runtime;
 struct KernelSource;
 struct KernelKey;
@@ -81,6 +80,9 @@ class TACK_API Device {
   /// Finishes all queued work; throws the queue's first error. Blocking.
   void synchronize();
 
+  /// Where its work is put in order.
+  Queue& queue() noexcept { return *queue_; }
+
   /// The kernel that an earlier process (or this one) stored under `key`, or null. Reads the disk, compiles nothing.
   std::shared_ptr<Kernel> load(const KernelKey& key);
   /// Compiles (or finds in the disk cache) and loads; stores the result under `key` as well when it is not empty.
@@ -96,13 +98,6 @@ class TACK_API Device {
 
   DeviceImpl& impl() noexcept { return *impl_; }  // for libtack's own files
   Allocator& allocator() noexcept;                // for libtack's own files
-  /// Takes what a launched kernel reports: delivers it now, or on a queued device at the wait. For libtack's own files.
-  void reported(Records records);
-  /// Delivers what the launches before a wait that has just ended reported: prints it, and throws the first failure. For libtack's own
-  /// files.
-  void settle();
-  /// Destroys the code of a kernel once no queued launch can be using it. For libtack's own files.
-  void retire(std::unique_ptr<ModuleImpl> module) noexcept;
 
  private:
   friend class RuntimeImpl;
@@ -110,6 +105,7 @@ class TACK_API Device {
   Device(std::unique_ptr<Data> data, std::unique_ptr<DeviceImpl> impl);
   std::unique_ptr<Data> data_;
   std::unique_ptr<DeviceImpl> impl_;
+  std::unique_ptr<Queue> queue_;
 };
 
 }  // namespace tack

@@ -160,7 +160,7 @@ void Array::read(void* destination, std::span<const std::int64_t> strides) const
   auto* const target = static_cast<std::byte*>(destination);
   if (layout_ == Layout::contiguous && is_dense(shape(), strides, item)) {
     device().impl().download(target, data_, static_cast<std::size_t>(bytes()));
-    device().settle();
+    device().queue().settle();
     return;
   }
   if (host_can_touch(device())) {
@@ -170,7 +170,7 @@ void Array::read(void* destination, std::span<const std::int64_t> strides) const
   const ByteRange range = byte_range(shape(), this->strides(), item);
   const Staging staging(range.high - range.low);
   device().impl().download(staging.get(), data_ + range.low, static_cast<std::size_t>(range.high - range.low));
-  device().settle();
+  device().queue().settle();
   copy_strided(target, strides, staging.get() - range.low, strides_, shape(), item);
 }
 

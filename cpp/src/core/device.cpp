@@ -1,4 +1,4 @@
-// core/device.cpp -- Device: its kernels (compiled once, found again on disk), its memory, its queue's end.
+// core/device.cpp -- Device: its kernels (compiled once, found again on disk) and its memory.
 #include "tack/device.hpp"
 
 #include <algorithm>
@@ -13,8 +13,6 @@
 namespace tack {
 
 namespace {
-
-constexpr std::size_t max_pending_records = 64;  // launches whose reports wait to be read
 
 /// What a front entry of the disk cache holds: all of a kernel but its text, and where its binary lies.
 std::string front_key(const KernelKey& key) { return "front:" + key.digest; }
@@ -36,18 +34,11 @@ std::string whole_digest(const KernelSource& source, std::string_view content) {
 
 }  // namespace
 
-Device::Device(std::unique_ptr<Data> data, std::unique_ptr<DeviceImpl> impl) : data_(std::move(data)), impl_(std::move(impl)) {}
+Device::Device(std::unique_ptr<Data> data, std::unique_ptr<DeviceImpl> impl)
+    : data_(std::move(data)), impl_(std::move(impl)), queue_(new Queue(*impl_, data_->runtime.impl().log, data_->name)) {}
 
 Device::~Device() {
-  try {
-    impl_->synchronize();
-    settle();
-  } catch (const std::exception& error) {
-    data_->runtime.impl().log.write(LogLevel::error,
-                                    text("'", data_->name, "' ended with an error that nobody has waited for: ", error.what()));
-  }
-  data_->retired.clear();
-  data_->pending.clear();
+  queue_->close();
   data_.reset();  // with the allocator, which gives its memory back through impl_
 }
 
@@ -67,72 +58,7 @@ std::shared_ptr<Runtime> Device::runtime() const { return data_->runtime.shared_
 std::shared_ptr<Device> Device::shared_from_this() { return {runtime(), this}; }
 std::weak_ptr<Device> Device::weak_from_this() { return shared_from_this(); }
 
-void Device::synchronize() {
-  std::vector<std::unique_ptr<ModuleImpl>> unused;  // destroyed at the end, without the lock
-  {
-    const std::lock_guard lock(data_->mutex);
-    unused.swap(data_->retired);
-  }
-  try {
-    impl_->synchronize();
-  } catch (...) {
-    // The queue may not be empty: keep the code.
-    const std::lock_guard lock(data_->mutex);
-    std::move(unused.begin(), unused.end(), std::back_inserter(data_->retired));
-    throw;
-  }
-  settle();
-}
-
-void Device::reported(Records records) {
-  if (!capabilities().queued) {
-    records.deliver();
-    return;
-  }
-  bool full = false;
-  {
-    const std::lock_guard lock(data_->mutex);
-    data_->pending.push_back(std::move(records));
-    full = data_->pending.size() >= max_pending_records;
-  }
-  if (full) settle();  // reading them waits
-}
-
-void Device::settle() {
-  if (!capabilities().queued) return;
-  std::vector<Records> done;
-  {
-    const std::lock_guard lock(data_->mutex);
-    done.swap(data_->pending);
-  }
-  std::exception_ptr first;
-  for (Records& records : done) {
-    try {
-      records.deliver();
-    } catch (const std::exception& error) {
-      if (first)
-        data_->runtime.impl().log.write(LogLevel::error, text("'", data_->name, "' reports a failure after the first: ", error.what()));
-      else
-        first = std::current_exception();
-    }
-  }
-  if (first) std::rethrow_exception(first);
-}
-
-void Device::retire(std::unique_ptr<ModuleImpl> module) noexcept {
-  if (!capabilities().queued) return;  // launches are done when they return: the module dies here
-  try {
-    const std::lock_guard lock(data_->mutex);
-    data_->retired.push_back(std::move(module));
-  } catch (...) {
-    // No memory to remember it: wait instead.
-    try {
-      impl_->synchronize();
-    } catch (const std::exception& error) {
-      data_->runtime.impl().log.write(LogLevel::error, error.what());
-    }
-  }
-}
+void Device::synchronize() { queue_->synchronize(); }
 
 std::shared_ptr<Kernel> Device::load(const KernelKey& key) {
   if (key.digest.empty()) return nullptr;

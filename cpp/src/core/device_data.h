@@ -9,11 +9,9 @@
 #include <mutex>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "backend.h"
 #include "core/allocator.h"
-#include "core/records.h"
 #include "core/runtime_impl.h"
 #include "tack/device.hpp"
 #include "tack/kernel.hpp"
@@ -55,8 +53,6 @@ struct Device::Data {
   std::mutex mutex;                                        // guards what follows; never held while something is compiled, read or launched
   std::map<std::string, std::weak_ptr<Kernel>> kernels;    // by key; alive as long as somebody uses them
   std::map<std::string, std::shared_ptr<Build>> building;  // by key
-  std::vector<std::unique_ptr<ModuleImpl>> retired;        // code that queued launches may still be using
-  std::vector<Records> pending;                            // what queued launches report, in order
 };
 
 }  // namespace tack

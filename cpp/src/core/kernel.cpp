@@ -178,7 +178,7 @@ class KernelCall {
     command.extents = {ranges.extents.data(), step.rank};
     command.iterations = ranges.iterations;
     try {
-      kernel_.device()->impl().launch(command);
+      kernel_.device()->queue().launch(command);
     } catch (const Error& error) {
       const std::string context = text("Kernel '", plan_.source.name, '\'');
       if (std::string_view(error.what()).find(context) != std::string_view::npos) throw;
@@ -196,7 +196,7 @@ Kernel::Kernel(std::shared_ptr<Device> device, KernelSource source, std::unique_
   plan_ = std::make_unique<const Plan>(source_, device_->capabilities(), *module_, title_of(device_->type()));
 }
 
-Kernel::~Kernel() { device_->retire(std::move(module_)); }
+Kernel::~Kernel() { device_->queue().retire(std::move(module_)); }
 
 std::vector<EntryStatistics> Kernel::statistics() const { return module_->statistics(); }
 
@@ -237,13 +237,13 @@ Result Kernel::launch(std::span<const Argument> arguments) const {
   call.walk(true, [&](const Plan::StepPlan& step, const std::int64_t* sequences, const Ranges& ranges) {
     call.launch(step, sequences, ranges, side);
   });
-  if (records) device_->reported(std::move(*records));
+  if (records) device_->queue().reported(std::move(*records));
   if (source_.result_offset >= 0 && scratch.pointer() != nullptr) {
     std::uint64_t bits = 0;
     static_assert(std::endian::native == std::endian::little, "scratch cells narrower than 64 bits are read into the low bits");
     scratch.read(&bits, source_.result_offset, source_.result_type.size());
     result = result_of(source_.result_type, bits);
-    device_->settle();
+    device_->queue().settle();
   }
   call.finish_shared();
   return result;

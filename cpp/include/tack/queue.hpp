@@ -1,0 +1,48 @@
+// tack/queue.hpp -- Queue: the order in which a device does its work, and the place where its errors come out.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "tack/export.hpp"
+
+namespace tack {
+
+class DeviceImpl;
+class Log;
+class ModuleImpl;
+class Records;
+struct LaunchCommand;
+
+/// The one in-order queue of a device: launches, copies and fills are done in the order in which they were given, whichever thread gave
+/// them. On the CPU each is done when the call that gave it returns. Thread-safe. Lives as long as its device.
+class TACK_API Queue {
+ public:
+  ~Queue();
+  Queue(const Queue&) = delete;
+  Queue& operator=(const Queue&) = delete;
+
+  /// Waits until all work given so far is done. Throws the first error of that work, once; later ones are logged. Blocking.
+  void synchronize();
+
+  // ---- for libtack's own files ----
+
+  /// Runs or queues one launch behind all others.
+  void launch(const LaunchCommand& command);
+  /// Takes what a launched kernel reports: delivers it now, or on a queued device at the wait.
+  void reported(Records records);
+  /// Delivers what the launches before a wait that has just ended reported: prints it, and throws the first failure.
+  void settle();
+  /// Destroys the code of a kernel once no queued launch can be using it.
+  void retire(std::unique_ptr<ModuleImpl> module) noexcept;
+
+ private:
+  friend class Device;
+  struct Data;
+  Queue(DeviceImpl& impl, Log& log, const std::string& device);
+  /// The device ends: waits, logs what nobody has waited for, and lets go of code and buffers.
+  void close() noexcept;
+  std::unique_ptr<Data> data_;
+};
+
+}  // namespace tack
