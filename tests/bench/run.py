@@ -166,6 +166,17 @@ def start_up(peers: list[str], rounds: int) -> tuple[dict[str, Figure], dict[str
     return first, cold
 
 
+def fan_out(rounds: int) -> str:
+    """Handing work to two threads, Tack's pool beside libgomp's: a table of tests/bench/cpp/fanout.cpp, in microseconds."""
+    root = HERE.parent.parent
+    with tempfile.TemporaryDirectory() as folder:
+        program = f"{folder}/fanout"
+        sources = [str(HERE / "cpp" / "fanout.cpp"), *(str(root / f"cpp/src/core/{name}.cpp") for name in ("thread_pool", "error", "text"))]
+        options = ["-O2", "-fopenmp", "-std=c++20", "-pthread", f"-I{root}/cpp/include", f"-I{root}/cpp/src"]
+        subprocess.run(["g++", *options, *sources, "-o", program], check=True)
+        return subprocess.run([program, str(rounds), "neighbour"], check=True, capture_output=True, text=True).stdout
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, help="write the table there as well")
@@ -220,6 +231,8 @@ def main() -> None:
         ]
         names = list(cold)
         lines += [*header("what", names), row("ten distinct 40-line kernels, compiled and called", cold, names), ""]
+    if "fanout" in parts:
+        lines += ["### Handing work to two threads", "", fan_out(args.rounds)]
     text = "\n".join(lines) + "\n"
     print(text)
     if args.out:
