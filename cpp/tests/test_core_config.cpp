@@ -143,6 +143,7 @@ TEST_CASE("the cache's folder: the setting, else XDG_CACHE_HOME, else HOME, else
   Config config;
   {
     const Variable home("HOME", "/home/somebody");
+    const Variable unset("XDG_CACHE_HOME", "");
     CHECK(tack::cache_folder(config) == "/home/somebody/.cache/tack");
     const Variable xdg("XDG_CACHE_HOME", "/caches");
     CHECK(tack::cache_folder(config) == "/caches/tack");
