@@ -1,6 +1,7 @@
-"""Quadrants (the continuation of Taichi) on the CPU with ndarray arguments and its default fast math."""
+"""Quadrants (the continuation of Taichi) on the CPU with ndarray arguments and its default fast math.
 
-from __future__ import annotations
+No postponed annotations here: Quadrants looks their names up in the module, and these are local.
+"""
 
 from collections.abc import Callable
 from typing import Any
