@@ -1,1 +1,1 @@
-"""ir"""
+"""The typed intermediate representation: nodes, their checks, text form and interpreter, and what is handed to the runtime."""
