@@ -1,7 +1,8 @@
 """Measures Tack beside its peers in one interleaved run and writes one Markdown table: ``python tests/bench/run.py [--out FILE]``.
 
-Each peer lives in worker processes of its own; every round asks each worker in turn, so that a slow minute of the machine meets all
-of them. Figures are medians over rounds of a round's median; the spread is slowest over fastest round. Peers that are not installed
+Each peer lives in worker processes of its own; every round asks each worker once, in another order, so that a slow minute of the
+machine meets all of them. Figures are medians over rounds of a round's median. A ratio is the median of the rounds' own ratios, since
+what slows one peer in a round slows the others; its spread are the quartiles of these. Peers that are not installed
 (``pip install '.[bench]'``) are left out and named.
 """
 
@@ -85,6 +86,14 @@ class Figure:
     def spread(self) -> float:
         return max(self.rounds) / min(self.rounds)
 
+    def ratio(self, other: Figure) -> str:
+        """This over ``other``, round by round: median and quartiles."""
+        if len(self.rounds) != len(other.rounds) or len(self.rounds) < 2:  # one of them failed in some round
+            return f"{self.value / other.value:.2f}"
+        ratios = [a / b for a, b in zip(self.rounds, other.rounds, strict=True)]
+        low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive")
+        return f"{middle:.2f}: {low:.2f}..{high:.2f}"
+
 
 def si(seconds: float) -> str:
     for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)):
@@ -104,7 +113,7 @@ def row(title: str, figures: dict[str, Figure], peers: list[str]) -> str:
         elif peer == "tack_" or own is None or not own.rounds:
             cells.append(f"**{si(f.value)}** (x{f.spread:.2f})")
         else:
-            cells.append(f"{si(f.value)} ({f.value / own.value:.2f}; x{f.spread:.2f})")
+            cells.append(f"{si(f.value)} ({f.ratio(own)})")
     return f"| {title} | " + " | ".join(cells) + " |"
 
 
@@ -117,9 +126,11 @@ def interleave(cases: list[str], kind: str, peers: list[str], threads: int, roun
     for case in cases:
         workers = {p: Worker(p, threads) for p in peers}
         figures = {p: Figure() for p in peers}
+        order = list(workers)
         for _ in range(rounds):
-            for peer, worker in workers.items():
-                figures[peer].add(worker.ask(**{kind: case, "budget": budget}))
+            order.append(order.pop(0))  # nobody always follows the same one
+            for peer in order:
+                figures[peer].add(workers[peer].ask(**{kind: case, "budget": budget}))
         for worker in workers.values():
             worker.close()
         result[case] = figures
@@ -201,8 +212,8 @@ def main() -> None:
     system = f"{platform.system()} {platform.release()}, Python {platform.python_version()}"
     lines = [f"Measured {date.today()} on {os.cpu_count()} cores of {cpu}, {system}."]
     lines += [
-        f"Medians of {args.rounds} interleaved rounds; in brackets the ratio to Tack (above 1: Tack is faster)",
-        "and, after x, slowest over fastest round.",
+        f"Medians of {args.rounds} interleaved rounds; in brackets the ratio to Tack of the same round, its median and quartiles",
+        "(above 1: Tack is faster); for Tack, after x, slowest over fastest round.",
         "",
     ]
     if missing:
