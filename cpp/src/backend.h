@@ -6,6 +6,8 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tack/device.hpp"
@@ -28,13 +30,21 @@ struct DirectLaunch {
 /// A loaded binary. Destroying it unloads the code; the core makes sure that no launch of it is running or queued.
 class ModuleImpl {
  public:
+  /// `kernel`: KernelSource::name, which messages about queued launches need after the kernel is gone.
+  explicit ModuleImpl(std::string kernel) : kernel_(std::move(kernel)) {}
   virtual ~ModuleImpl() = default;
+  ModuleImpl(const ModuleImpl&) = delete;
+  ModuleImpl& operator=(const ModuleImpl&) = delete;
+  const std::string& kernel() const noexcept { return kernel_; }
   /// Statistics per entry, in the order of KernelSource::entries; a backend without any answers {}.
   virtual std::vector<EntryStatistics> statistics() const { return {}; }
   /// Predicted ns of `iterations` iterations of an entry, without reading a clock; 0 where launches are queued.
   virtual double predict(std::uint32_t /*entry*/, std::int64_t /*iterations*/) const noexcept { return 0.0; }
   /// For devices whose launches are done when they return; asked once per kernel. Without a `run` all launches go to DeviceImpl::launch.
   virtual DirectLaunch direct(std::uint32_t /*entry*/) noexcept { return {}; }
+
+ private:
+  const std::string kernel_;
 };
 
 /// One launch: an entry of a module over an index range, with its parameter block already filled by the core.
@@ -69,6 +79,8 @@ class DeviceImpl {
   virtual void launch(const LaunchCommand& command) = 0;
   /// Waits for the queue and throws its first error.
   virtual void synchronize() = 0;
+  /// Called on a thread that has just asked for the device by name, each time: what other libraries on that thread should then see.
+  virtual void make_current() {}
 
  protected:
   Capabilities capabilities_;
@@ -90,6 +102,9 @@ class Backend {
   /// Devices whose memory is common answer equal numbers (all CPU devices: 0).
   virtual std::uint32_t memory_space(int index) const = 0;
 
+  /// The capabilities of a device of the architecture `arch` ("sm_90"), without one: what code can be compiled for. Throws
+  /// Error(invalid_argument) that says which architectures there are.
+  virtual Capabilities describe(RuntimeImpl& runtime, std::string_view arch);
   /// Source text to binary. Needs no device, so that machines without the hardware can compile for it.
   virtual std::vector<std::byte> compile(RuntimeImpl& runtime, const KernelSource& source) = 0;
   /// Part of the disk cache's key: a new compiler compiles anew. Must be cheap and load nothing.

@@ -16,6 +16,9 @@ namespace {
 using namespace tack;
 
 class IdleModule final : public ModuleImpl {
+ public:
+  using ModuleImpl::ModuleImpl;
+
   double predict(std::uint32_t, std::int64_t) const noexcept override { return 1.0; }
 };
 
@@ -31,7 +34,9 @@ class IdleDevice final : public DeviceImpl {
   void download(void*, const void*, std::size_t) override {}
   void copy(void*, const void*, std::size_t) override {}
   void fill(void*, const void*, std::size_t, std::size_t) override {}
-  std::unique_ptr<ModuleImpl> load(std::span<const std::byte>, const KernelSource&) override { return std::make_unique<IdleModule>(); }
+  std::unique_ptr<ModuleImpl> load(std::span<const std::byte>, const KernelSource&) override {
+    return std::make_unique<IdleModule>("triad");
+  }
   void launch(const LaunchCommand& command) override { sum_ += command.words[command.words.size() - 1]; }
   void synchronize() override {}
 

@@ -56,10 +56,8 @@ inline constexpr std::uintptr_t device_bit = std::uintptr_t{1} << 62;
 
 class FakeModule final : public ModuleImpl {
  public:
-  explicit FakeModule(FakeState& state) : state_(state) { ++state_.modules; }
+  FakeModule(FakeState& state, const std::string& kernel) : ModuleImpl(kernel), state_(state) { ++state_.modules; }
   ~FakeModule() override { --state_.modules; }
-  FakeModule(const FakeModule&) = delete;
-  FakeModule& operator=(const FakeModule&) = delete;
   double predict(std::uint32_t entry, std::int64_t iterations) const noexcept override {
     return static_cast<double>(iterations) * (entry + 1.0);
   }
@@ -120,7 +118,7 @@ class FakeDevice final : public DeviceImpl {
     }
     if (text.rfind("binary of ", 0) != 0) throw Error(ErrorCode::corrupt, "Kernel '" + source.name + "': these bytes are no binary.");
     ++state_.loads;
-    return std::make_unique<FakeModule>(state_);
+    return std::make_unique<FakeModule>(state_, source.name);
   }
   void launch(const LaunchCommand& command) override {
     {

@@ -307,6 +307,34 @@ TEST_CASE("limits: the page's text, checked for all launches before the first") 
   CHECK(free.state.launches.empty());
 }
 
+TEST_CASE("limits go with the size of the groups") {
+  Bench bench(true, 2560);  // ten groups of 256
+  KernelSource source = source_of({scalar_spec("n", Kind::integer)}, {{}, {}}, {launch(0, {scalar(0)})});
+  const auto limit_is = [&](const std::string& expected) {
+    const std::string message =
+        message_of(ErrorCode::invalid_argument, [&] { bench.build(source)->launch(std::vector{Argument(std::int64_t{1} << 40)}); });
+    CHECK(message == "Kernel 'k': 1099511627776 iterations; the limit on fake is " + expected + ". Split the work across several calls.");
+  };
+  limit_is("2560");
+  source.entries[0].group = 32;
+  limit_is("320");
+  source.entries[0].group = 1024;
+  limit_is("10240");
+  source.entries[0].whole_groups = true;
+  limit_is("10");
+  // A loop that runs in another shape: its own iterations count, with the groups of the entry that runs it.
+  Step check = launch(1, {scalar(0)});
+  check.kind = Step::Kind::check;
+  source.entries[0].whole_groups = false;
+  source.entries[1].group = 64;
+  source.entries[1].whole_groups = true;
+  source.steps = {check, launch(0, {constant(3)})};
+  limit_is("640");
+  CHECK(bench.state.launches.empty());
+  bench.build(source)->launch(std::vector{Argument(std::int64_t{640})});
+  CHECK(bench.last().iterations == 3);
+}
+
 TEST_CASE("integers outside their parameter's range") {
   Bench bench;
   const auto with_range = [&](std::int64_t min, std::int64_t max, Kind kind, const Argument& argument) {

@@ -62,7 +62,9 @@ KernelSource rich() {
                       {ParamKind::sequence, 0, 0, tack::i64},
                       {ParamKind::scratch, 0, 0, tack::i64}},
                      2,
-                     1.25},
+                     1.25,
+                     128,
+                     true},
                     {"e1", {}, 1, -1.0}};
   const Extent bound{{ExtentOp::shape, 1, 0, 0},  {ExtentOp::sequence, 0, 0, 0},  {ExtentOp::lt, 0, 0, 0},
                      {ExtentOp::scalar, 0, 2, 0}, {ExtentOp::constant, 0, 0, -9}, {ExtentOp::select, 0, 0, 0}};
@@ -109,6 +111,8 @@ void check_same(const KernelSource& a, const KernelSource& b) {
     CHECK(a.entries[i].params == b.entries[i].params);
     CHECK(a.entries[i].rank == b.entries[i].rank);
     CHECK(a.entries[i].cost_hint == b.entries[i].cost_hint);
+    CHECK(a.entries[i].group == b.entries[i].group);
+    CHECK(a.entries[i].whole_groups == b.entries[i].whole_groups);
   }
   REQUIRE(a.steps.size() == b.steps.size());
   for (std::size_t i = 0; i < a.steps.size(); ++i) {

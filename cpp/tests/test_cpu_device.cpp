@@ -49,7 +49,7 @@ class Machine {
 
   CpuDevice& cpu() { return dynamic_cast<CpuDevice&>(device->impl()); }
   std::unique_ptr<CpuModule> module(EntryFunction function, double hint = -1.0) {
-    return std::make_unique<CpuModule>(cpu().schedule(), nullptr, std::vector<CpuModule::Function>{{"f", function, hint}});
+    return std::make_unique<CpuModule>(cpu().schedule(), "k", nullptr, std::vector<CpuModule::Function>{{"f", function, hint}});
   }
   void launch(CpuModule& module, std::int64_t n, const void* argument = nullptr) {
     const std::array<std::uint64_t, 1> words{reinterpret_cast<std::uint64_t>(argument)};

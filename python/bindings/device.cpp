@@ -37,6 +37,12 @@ nb::object names_of(DTypeSet set) {
   return nb::steal(PyList_AsTuple(names.ptr()));
 }
 
+/// A device that need not be there.
+struct Target {
+  std::string type;
+  Capabilities capabilities;
+};
+
 KernelKey key_of(const nb::bytes& key) { return KernelKey{std::string(view_of(key))}; }
 
 std::shared_ptr<Kernel> build(Device& d, nb::handle source, const nb::bytes& key) {
@@ -46,9 +52,34 @@ std::shared_ptr<Kernel> build(Device& d, nb::handle source, const nb::bytes& key
   return d.build(converted, kernel_key);
 }
 
+const Capabilities& capabilities_of(const Device& device) { return device.capabilities(); }
+const Capabilities& capabilities_of(const Target& target) { return target.capabilities; }
+
+/// What a device can do, as attributes: the same ones on devices that are there and on those that are not.
 template <class T>
-auto capability(T Capabilities::* member) {
-  return [member](const Device& d) { return d.capabilities().*member; };
+void bind_capabilities(nb::class_<T>& cls) {
+  const auto capability = [](auto member) { return [member](const T& object) { return capabilities_of(object).*member; }; };
+  cls.def_prop_ro("arch", capability(&Capabilities::arch), "What code is compiled for.")
+      .def_prop_ro("device_name", capability(&Capabilities::device_name), "As the driver or the operating system calls it.")
+      .def_prop_ro(
+          "array_dtypes", [](const T& object) { return names_of(capabilities_of(object).array_dtypes); },
+          nb::sig("def array_dtypes(self) -> tuple[str, ...]"))
+      .def_prop_ro(
+          "atomic_dtypes", [](const T& object) { return names_of(capabilities_of(object).atomic_dtypes); },
+          nb::sig("def atomic_dtypes(self) -> tuple[str, ...]"))
+      .def_prop_ro("supports_f64", capability(&Capabilities::supports_f64))
+      .def_prop_ro("supports_workgroups", capability(&Capabilities::supports_workgroups))
+      .def_prop_ro("supports_images", capability(&Capabilities::supports_images))
+      .def_prop_ro("f32_denormals", capability(&Capabilities::f32_denormals))
+      .def_prop_ro("queued", capability(&Capabilities::queued), "Launches return before they are done.")
+      .def_prop_ro("host_addressable", capability(&Capabilities::host_addressable))
+      .def_prop_ro("max_iterations", capability(&Capabilities::max_iterations),
+                   "A launch's limit with groups of `block` threads; 0 is none. With groups of N threads it is N / block of it.")
+      .def_prop_ro("block", capability(&Capabilities::block), "Threads of a group where the kernel does not say.")
+      .def_prop_ro("max_group", capability(&Capabilities::max_group), "The most threads a group may have; 0: the device has no groups.")
+      .def_prop_ro("shared_bytes", capability(&Capabilities::shared_bytes), "Memory that a group's threads share.")
+      .def_prop_ro("vector_bits", capability(&Capabilities::vector_bits), "CPU: width of the SIMD registers.")
+      .def_prop_ro("threads", capability(&Capabilities::threads), "CPU: how many threads a launch may use.");
 }
 
 }  // namespace
@@ -71,32 +102,22 @@ Device& default_device_of_thread() {
 }
 
 void bind_device(nb::module_& m) {
-  nb::class_<Device>(m, "Device", nb::is_weak_referenceable(),
-                     "Where arrays live and kernels run. One object per name and options, equal only to itself; thread-safe. As a `with` "
-                     "block it is the default device of the thread.")
-      .def_prop_ro(
-          "type", [](const Device& d) { return d.type(); }, "\"cpu\", \"cuda\", ...")
+  nb::class_<Target> target(m, "Target",
+                            "What devices of a type and architecture can do, without one. The attributes of Device that say so.");
+  target.def_prop_ro(
+            "type", [](const Target& t) { return t.type; }, "\"cpu\", \"cuda\", ...")
+      .def("__repr__", [](const Target& t) { return "<tack._runtime.Target " + t.type + ":" + t.capabilities.arch + ">"; });
+  bind_capabilities(target);
+
+  nb::class_<Device> device(m, "Device", nb::is_weak_referenceable(),
+                            "Where arrays live and kernels run. One object per name and options, equal only to itself; thread-safe. As a "
+                            "`with` block it is the default device of the thread.");
+  bind_capabilities(device);
+  device.def_prop_ro(
+            "type", [](const Device& d) { return d.type(); }, "\"cpu\", \"cuda\", ...")
       .def_prop_ro("index", &Device::index)
       .def_prop_ro(
           "name", [](const Device& d) { return d.name(); }, "\"cpu\", \"cuda:1\", \"cpu(num_threads=1)\"")
-      .def_prop_ro("arch", capability(&Capabilities::arch), "What code is compiled for.")
-      .def_prop_ro("device_name", capability(&Capabilities::device_name), "As the driver or the operating system calls it.")
-      .def_prop_ro(
-          "array_dtypes", [](const Device& d) { return names_of(d.capabilities().array_dtypes); },
-          nb::sig("def array_dtypes(self) -> tuple[str, ...]"))
-      .def_prop_ro(
-          "atomic_dtypes", [](const Device& d) { return names_of(d.capabilities().atomic_dtypes); },
-          nb::sig("def atomic_dtypes(self) -> tuple[str, ...]"))
-      .def_prop_ro("supports_f64", capability(&Capabilities::supports_f64))
-      .def_prop_ro("supports_workgroups", capability(&Capabilities::supports_workgroups))
-      .def_prop_ro("supports_images", capability(&Capabilities::supports_images))
-      .def_prop_ro("f32_denormals", capability(&Capabilities::f32_denormals))
-      .def_prop_ro("queued", capability(&Capabilities::queued), "Launches return before they are done.")
-      .def_prop_ro("host_addressable", capability(&Capabilities::host_addressable))
-      .def_prop_ro("max_iterations", capability(&Capabilities::max_iterations), "A launch's limit; 0 is none.")
-      .def_prop_ro("block", capability(&Capabilities::block), "Threads of a group where the kernel does not say.")
-      .def_prop_ro("vector_bits", capability(&Capabilities::vector_bits), "CPU: width of the SIMD registers.")
-      .def_prop_ro("threads", capability(&Capabilities::threads), "CPU: how many threads a launch may use.")
       .def_prop_ro("memory_id", &Device::memory_id, "Devices with equal ids can address each other's arrays.")
       .def_prop_ro("compiled", &Device::compiled, "Kernels compiled so far.")
       .def_prop_ro("loaded", &Device::loaded, "Kernels loaded from the disk cache so far.")
@@ -145,6 +166,28 @@ void bind_device(nb::module_& m) {
         const std::string plain = d.name().substr(0, d.name().find('('));
         return "tack.device('" + plain + "'" + (threads ? ", num_threads=" + std::to_string(*threads) : std::string()) + ")";
       });
+
+  m.def(
+      "describe",
+      [](const std::string& type, const std::string& arch) {
+        const ReleaseGil release;
+        return Target{type, state().runtime->describe(type, arch)};
+      },
+      nb::arg("type"), nb::arg("arch"),
+      "What a device of a type and architecture (\"cuda\", \"sm_90\") can do, without one. ValueError for an unknown one.");
+  m.def(
+      "compile",
+      [](nb::handle source) {
+        const KernelSource converted = kernel_source_from(source);
+        std::vector<std::byte> binary;
+        {
+          const ReleaseGil release;
+          binary = state().runtime->compile(converted);
+        }
+        return to_bytes(binary);
+      },
+      nb::arg("source"), nb::sig("def compile(source: object) -> bytes"),
+      "A KernelSource as a binary for its target and architecture. Needs no device, leaves the disk cache alone. The GIL is released.");
 }
 
 }  // namespace tack::python

@@ -110,7 +110,9 @@ KernelSource kernel_source_from(nb::handle source) {
     EntryPoint entry{.symbol = field<std::string>(e, "symbol"),
                      .params = {},
                      .rank = field<std::uint8_t>(e, "rank"),
-                     .cost_hint = field<double>(e, "cost_hint")};
+                     .cost_hint = field<double>(e, "cost_hint"),
+                     .group = field<std::uint32_t>(e, "group"),
+                     .whole_groups = field<bool>(e, "whole_groups")};
     each(e, "params", [&](nb::handle p) { entry.params.push_back(slot_from(p)); });
     s.entries.push_back(std::move(entry));
   });

@@ -28,7 +28,8 @@ struct DeviceOptions {
   bool operator==(const DeviceOptions&) const = default;
 };
 
-/// What a device can do. Filled once when it starts; asked by the frontend, the code generators and the tests.
+/// What a device can do. Filled once when it starts; asked by the frontend, the code generators and the tests. Runtime::describe has it
+/// for devices that are not there.
 struct Capabilities {
   std::string arch;            ///< what code is compiled for: "x86-64-v4", "sm_90", "gfx90a", ...
   std::string device_name;     ///< as the driver or the OS calls it
@@ -38,13 +39,16 @@ struct Capabilities {
   bool supports_workgroups = false;  ///< shared memory, barriers, thread_id, block reductions
   bool supports_images = false;      ///< hardware texture sampling
   bool f32_denormals = true;
-  bool queued = false;               ///< launches return before they are done
-  bool host_addressable = false;     ///< the host may read and write the device's memory (after waiting)
-  std::uint64_t max_iterations = 0;  ///< a launch's limit; 0 is none
-  std::uint32_t block = 256;         ///< threads of a group where the kernel does not say
-  std::uint32_t max_buffers = 0;     ///< a kernel's limit of array parameters; 0 is none
-  std::uint32_t vector_bits = 0;     ///< CPU: width of the SIMD registers
-  std::uint32_t threads = 1;         ///< CPU: how many threads a launch may use
+  bool queued = false;            ///< launches return before they are done
+  bool host_addressable = false;  ///< the host may read and write the device's memory (after waiting)
+  std::uint64_t max_iterations =
+      0;                        ///< a launch's limit with groups of `block` threads; 0 is none. With groups of N threads: N / block of it
+  std::uint32_t block = 256;    ///< threads of a group where the kernel does not say
+  std::uint32_t max_group = 0;  ///< the most threads a group may have; 0: the device has no groups
+  std::uint64_t shared_bytes = 0;  ///< memory that a group's threads share
+  std::uint32_t max_buffers = 0;   ///< a kernel's limit of array parameters; 0 is none
+  std::uint32_t vector_bits = 0;   ///< CPU: width of the SIMD registers
+  std::uint32_t threads = 1;       ///< CPU: how many threads a launch may use
 };
 
 struct MemoryStatistics {

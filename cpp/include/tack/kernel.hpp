@@ -74,6 +74,9 @@ struct EntryPoint {
   std::vector<ParamSlot> params;  ///< its words, in order
   std::uint8_t rank = 1;          ///< dimensions of its index range, 1..4
   double cost_hint = -1.0;        ///< estimated ns per iteration; negative: unknown (loops with run-time bounds)
+  std::uint32_t group = 0;        ///< GPUs: threads of a group; 0 is Capabilities::block
+  bool whole_groups = false;      ///< GPUs: an iteration is a whole group, not a thread: the grid is `iterations` groups, in x. Otherwise
+                                  ///< it is ceil(iterations / group) groups, and the threads beyond the last iteration have to stop
 };
 
 /// One step of a kernel's schedule. A range counts as Python's range(start, stop, step) does, but a step of 0 runs nothing; an empty
@@ -86,7 +89,7 @@ struct Step {
     check = 3,  ///< launches nothing: the ranges of a loop that a later step runs in another shape, for the limits and the message
   };
   Kind kind = Kind::launch;
-  std::uint32_t entry = 0;                ///< launch: index into entries
+  std::uint32_t entry = 0;                ///< launch: index into entries; check: the entry whose `group` the limit is taken for
   std::vector<Extent> start, stop, step;  ///< launch, check: one each per dimension; sequence_begin: one each
   std::uint32_t match = 0;                ///< sequence_begin/end: the index of the other end
 };

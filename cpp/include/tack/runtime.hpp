@@ -54,6 +54,11 @@ class TACK_API Runtime : public std::enable_shared_from_this<Runtime> {
   std::shared_ptr<Device> device(std::string_view spec, const DeviceOptions& options = {});
   /// How many devices of a type there are; 0 without a driver. "cpu" is 1. Throws Error(invalid_argument) for an unknown type.
   int device_count(std::string_view type);
+  /// What a device of a type and architecture ("cuda", "sm_90") can do, without one. Throws Error(invalid_argument) for an unknown one.
+  Capabilities describe(std::string_view type, std::string_view arch);
+  /// Source text to binary, for source.target and source.arch; needs no device. What Device::build loads, past the disk cache. Blocking.
+  /// Throws Error(compile), and Error(unavailable) where the compiler is missing.
+  std::vector<std::byte> compile(const KernelSource& source);
   /// Names of all backends, in the order of the documentation: cpu metal cuda hip level_zero.
   std::vector<std::string> backend_names() const;
   /// Waits for every device. Several errors: the first is thrown, the others are logged.

@@ -106,6 +106,16 @@ inline std::int64_t number_of(const Value& value, std::span<const Argument> argu
   return evaluate(*value.program, arguments, sequences);
 }
 
+/// The limit of a launch of `entry`, which is the device's largest grid times the threads of the entry's groups; 0 is none. `launched`
+/// false: of its loop, whose iterations are threads also where the entry's are groups.
+std::uint64_t max_iterations_of(const EntryPoint& entry, bool launched, const Capabilities& capabilities) noexcept {
+  const std::uint64_t limit = capabilities.max_iterations;
+  if (limit == 0 || capabilities.block == 0) return limit;
+  const std::uint64_t groups = limit / capabilities.block;
+  if (launched && entry.whole_groups) return groups;
+  return entry.group == 0 || entry.group == capabilities.block ? limit : groups * entry.group;
+}
+
 /// The dtype whose range it is, for messages; empty when it is none's.
 struct NamedRange {
   std::string_view name;
@@ -172,7 +182,6 @@ std::uint64_t range_count(std::int64_t start, std::int64_t stop, std::int64_t st
 Kernel::Plan::Plan(const KernelSource& kernel_source, const Capabilities& capabilities, ModuleImpl& module, std::string device_title)
     : source(kernel_source),
       title(std::move(device_title)),
-      max_iterations(capabilities.max_iterations),
       queued(capabilities.queued),
       stack_scratch(capabilities.host_addressable && !capabilities.queued) {
   for (std::size_t i = 0; i < source.arguments.size(); ++i) {
@@ -203,6 +212,8 @@ Kernel::Plan::Plan(const KernelSource& kernel_source, const Capabilities& capabi
       range.step = step.step.empty() ? constant(1) : value_of(step.step[d]);
       plan.unit = plan.unit && is_constant(range.start, 0) && is_constant(range.step, 1);
     }
+    if (step.kind == Step::Kind::launch || step.kind == Step::Kind::check)
+      plan.max_iterations = max_iterations_of(source.entries[step.entry], step.kind == Step::Kind::launch, capabilities);
     if (uses_sequence(step.start) || uses_sequence(step.stop) || uses_sequence(step.step))
       for (const std::size_t outer : open) steps[outer].varying = true;
     if (step.kind == Step::Kind::sequence_begin) open.push_back(steps.size() - 1);
@@ -310,11 +321,11 @@ bool Kernel::Plan::evaluate(const StepPlan& step, std::span<const Argument> argu
 void Kernel::Plan::evaluate_checked(const StepPlan& step, std::span<const Argument> arguments, const std::int64_t* sequences,
                                     Ranges& ranges) const {
   const bool fits = evaluate(step, arguments, sequences, ranges);
-  if (fits && (max_iterations == 0 || bits(ranges.iterations) <= max_iterations)) [[likely]]
+  if (fits && (step.max_iterations == 0 || bits(ranges.iterations) <= step.max_iterations)) [[likely]]
     return;
   std::string count = fits ? text(ranges.iterations) : std::string();
   for (std::size_t d = 0; !fits && d < step.rank; ++d) count += text(d == 0 ? "" : " x ", ranges.extents[d]);
-  const std::string limit = max_iterations == 0 ? std::string("2^63 - 1") : text(max_iterations);
+  const std::string limit = step.max_iterations == 0 ? std::string("2^63 - 1") : text(step.max_iterations);
   throw Error(ErrorCode::invalid_argument, text("Kernel '", source.name, "': ", count, " iterations; the limit on ", title, " is ", limit,
                                                 ". Split the work across several calls."));
 }

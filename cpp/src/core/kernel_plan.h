@@ -85,8 +85,9 @@ struct Kernel::Plan {
     std::uint32_t entry = 0;
     std::uint32_t match = 0;
     std::uint8_t rank = 1;
-    bool unit = true;      // all ranges start at 0 and step by 1
-    bool varying = false;  // a sequence: something in it depends on a sequence's variable
+    bool unit = true;                  // all ranges start at 0 and step by 1
+    bool varying = false;              // a sequence: something in it depends on a sequence's variable
+    std::uint64_t max_iterations = 0;  // of a launch and of a check; 0: none
     std::array<RangePlan, max_dims> ranges;
   };
   /// An integer argument whose range is checked.
@@ -111,8 +112,7 @@ struct Kernel::Plan {
             std::uint64_t* words) const noexcept;
 
   const KernelSource& source;
-  const std::string title;             // of the device's type, for messages
-  const std::uint64_t max_iterations;  // 0: none
+  const std::string title;  // of the device's type, for messages
   const bool queued;
   const bool stack_scratch;  // the device can use the launching thread's memory as scratch
   bool simple = false;       // one launch, no scratch, no records

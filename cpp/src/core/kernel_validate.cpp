@@ -13,6 +13,7 @@ namespace tack {
 namespace {
 
 constexpr std::uint64_t max_scratch_bytes = std::uint64_t{1} << 40;
+constexpr std::uint32_t max_group_threads = 1u << 16;  // more than any device has; what a device takes is asked when a kernel is loaded
 
 class Validator {
  public:
@@ -57,6 +58,7 @@ class Validator {
   void check(const EntryPoint& entry) const {
     require(!entry.symbol.empty(), "an entry has no name");
     require(entry.rank >= 1 && entry.rank <= max_dims, "an entry has not 1 to 4 dimensions");
+    require(entry.group <= max_group_threads, "an entry has groups that are too large");
     for (const ParamSlot& slot : entry.params) {
       switch (slot.kind) {
         case ParamKind::pointer:
@@ -121,6 +123,7 @@ class Validator {
           break;
         }
         case Step::Kind::check:
+          require(step.entry < source_.entries.size(), "a check names an entry that is not there");
           require(!step.stop.empty() && step.stop.size() <= max_dims, "a check has no ranges, or too many");
           require(step.start.empty() || step.start.size() == step.stop.size(), "a check has not as many starts as bounds");
           require(step.step.empty() || step.step.size() == step.stop.size(), "a check has not as many steps as bounds");

@@ -5,6 +5,7 @@
 
 #include "backends/absent.h"
 #include "backends/cpu/cpu_device.h"
+#include "core/text.h"
 
 namespace tack {
 
@@ -33,6 +34,12 @@ std::vector<std::unique_ptr<Backend>> make_backends() {
   backends.reserve(entries.size());
   for (const Entry& entry : entries) backends.push_back(entry.make());
   return backends;
+}
+
+Capabilities Backend::describe(RuntimeImpl& /*runtime*/, std::string_view arch) {
+  throw Error(ErrorCode::invalid_argument,
+              text(title_of(name()), " devices of the architecture '", arch,
+                   "' are known only where there is one: this backend compiles for the devices of the machine."));
 }
 
 std::string title_of(std::string_view type) {

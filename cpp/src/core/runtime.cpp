@@ -9,6 +9,7 @@
 
 #include "core/config.h"
 #include "core/device_data.h"
+#include "core/kernel_source_io.h"
 #include "core/registry.h"
 #include "core/runtime_impl.h"
 #include "core/text.h"
@@ -192,10 +193,20 @@ Runtime::~Runtime() {
 }
 
 std::shared_ptr<Device> Runtime::device(std::string_view spec, const DeviceOptions& options) {
-  return impl_->device(spec, options).shared_from_this();
+  Device& device = impl_->device(spec, options);
+  device.impl().make_current();
+  return device.shared_from_this();
 }
 
 int Runtime::device_count(std::string_view type) { return impl_->backend(type).device_count(); }
+
+Capabilities Runtime::describe(std::string_view type, std::string_view arch) { return impl_->backend(type).describe(*impl_, arch); }
+
+std::vector<std::byte> Runtime::compile(const KernelSource& source) {
+  Backend& backend = impl_->backend(source.target);
+  validate(source, ErrorCode::invalid_argument);
+  return backend.compile(*impl_, source);
+}
 
 std::vector<std::string> Runtime::backend_names() const {
   const std::lock_guard lock(impl_->mutex_);

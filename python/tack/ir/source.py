@@ -26,11 +26,14 @@ class EntryPoint:
     params: list[ParamSlot]
     rank: int = 1
     cost_hint: float = -1.0  # estimated ns per iteration; negative: unknown
+    group: int = 0  # GPUs: threads of a group; 0 is the device's `block`
+    whole_groups: bool = False  # GPUs: an iteration is a whole group; else the grid is ceil(iterations / group) groups
 
 
 @dataclass(slots=True)
 class Step:
-    """kind: launch sequence_begin sequence_end check (launches nothing: a loop's own ranges, for limits and messages)."""
+    """kind: launch sequence_begin sequence_end check (launches nothing: a loop's own ranges, for limits and messages;
+    ``entry`` is one whose ``group`` the limit is taken for)."""
 
     kind: str
     entry: int = 0

@@ -34,8 +34,8 @@ void fill_as(void* destination, const void* element, std::size_t count) noexcept
 
 // --- CpuModule ---------------------------------------------------------------------------------------------------------------------
 
-CpuModule::CpuModule(Schedule& schedule, std::unique_ptr<LoadedObject> object, const std::vector<Function>& functions)
-    : schedule_(schedule), object_(std::move(object)) {
+CpuModule::CpuModule(Schedule& schedule, std::string kernel, std::unique_ptr<LoadedObject> object, const std::vector<Function>& functions)
+    : ModuleImpl(std::move(kernel)), schedule_(schedule), object_(std::move(object)) {
   entries_.reserve(functions.size());
   for (const Function& function : functions) entries_.push_back(std::make_unique<Entry>(function));
 }
@@ -140,7 +140,7 @@ std::unique_ptr<ModuleImpl> CpuDevice::load(std::span<const std::byte> binary, c
     }
     functions.push_back({entry.symbol, reinterpret_cast<EntryFunction>(address), entry.cost_hint});
   }
-  return std::make_unique<CpuModule>(schedule_, std::move(object), functions);
+  return std::make_unique<CpuModule>(schedule_, source.name, std::move(object), functions);
 }
 
 void CpuDevice::launch(const LaunchCommand& command) {

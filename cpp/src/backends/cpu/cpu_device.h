@@ -29,7 +29,7 @@ class CpuModule final : public ModuleImpl {
     double cost_hint = -1.0;  ///< as EntryPoint::cost_hint
   };
   /// `object` owns the functions' code; null when something else does.
-  CpuModule(Schedule& schedule, std::unique_ptr<LoadedObject> object, const std::vector<Function>& functions);
+  CpuModule(Schedule& schedule, std::string kernel, std::unique_ptr<LoadedObject> object, const std::vector<Function>& functions);
 
   std::vector<EntryStatistics> statistics() const override;
   double predict(std::uint32_t entry, std::int64_t iterations) const noexcept override;
