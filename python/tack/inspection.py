@@ -82,11 +82,10 @@ def _ns(value: float) -> str:
     return "not measured" if value < 0 else f"{value:.3g} ns"
 
 
-_INFIX = {"add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%", "lt": "<", "le": "<=", "eq": "==", "ne": "!="}
-
-
 def _extent(terms: list[tuple[str, int, int, int]]) -> str:
     """A postfix extent as an expression over the arguments: ``arg0.shape[1] - 2``."""
+    from .ir.symbols import INFIX
+
     stack: list[str] = []
     for op, arg, dim, value in terms:
         if op == "constant":
@@ -104,5 +103,5 @@ def _extent(terms: list[tuple[str, int, int, int]]) -> str:
             stack.append(f"({then} if {condition} else {orelse})")
         else:
             right, left = stack.pop(), stack.pop()
-            stack.append(f"({left} {_INFIX[op]} {right})" if op in _INFIX else f"{op}({left}, {right})")
+            stack.append(f"({left} {INFIX[op]} {right})" if op in INFIX else f"{op}({left}, {right})")
     return " ".join(stack)

@@ -9,7 +9,6 @@ import pytest
 from programs import variant
 
 import tack
-from tack.codegen import llvm_reduce, params
 from tack.compiler import _infer as typed_ir
 from tack.ir import interpret
 from tack.ir.fma import form_fma
@@ -67,14 +66,6 @@ def values(shape: Any, t: Any) -> np.ndarray:
     rng = np.random.default_rng(11)
     x = rng.standard_normal(shape) * np.exp2(rng.integers(-20, 20, shape)) if np.issubdtype(t, np.floating) else rng.integers(-9, 9, shape)
     return x.astype(t)
-
-
-def test_the_order_has_one_definition() -> None:
-    assert (params.BLOCKS, params.BLOCK_SIZE, llvm_reduce.WIDTH) == (
-        interpret.REDUCTION_BLOCKS,
-        interpret.REDUCTION_BLOCK,
-        interpret.REDUCTION_WIDTH,
-    )
 
 
 SIZES = [(row_sums, n) for n in (1, 63, 64, 65, 1024, 1025, 5000)] + [(grid, s) for s in ((7, 13), (1, 200), (40, 70), (300, 3))]

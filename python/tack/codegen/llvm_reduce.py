@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from ..ir.arith import identity
 from ..ir.nodes import Instr
+from ..ir.reduction import WIDTH
 from ..types import DType
 from .llvm_text import identifier, llvm_type
 from .params import ReductionPlan
@@ -16,20 +18,9 @@ from .params import ReductionPlan
 if TYPE_CHECKING:
     from .llvm_body import Body
 
-__all__ = ["WIDTH", "Accumulators", "combine"]
+__all__ = ["Accumulators", "combine"]
 
-WIDTH = 64
 _INT = {"add": "add", "mul": "mul", "and": "and", "or": "or", "xor": "xor"}
-
-
-def _identity(op: str, dtype: DType) -> object:
-    if op in ("min", "max"):
-        return float("nan") if dtype.is_float else dtype.max if op == "min" else dtype.min  # a number is preferred to a NaN
-    if op == "add":
-        return -0.0 if dtype.is_float else 0
-    if op == "mul":
-        return 1.0 if dtype.is_float else 1
-    return -1 if op == "and" else 0
 
 
 def _fold(body: Body, op: str, dtype: DType, lanes: int, a: str, b: str) -> str:
@@ -51,7 +42,7 @@ class Accumulators:
         w = self.body.w
         for r, shelf in zip(self.reductions, self.shelves, strict=True):
             t = llvm_type(r.var.type, WIDTH)
-            w.do(f"store {t} {self.body.arithmetic.splat(r.var.type, WIDTH, _identity(r.op, r.var.type))}, ptr {shelf}, align 64")
+            w.do(f"store {t} {self.body.arithmetic.splat(r.var.type, WIDTH, identity(r.op, r.var.type))}, ptr {shelf}, align 64")
 
     def begin_group(self, offset: str) -> None:
         """Gives the variables the running results of a group of lanes; ``offset`` is its place in its row."""

@@ -30,6 +30,7 @@ from ..ir.nodes import (
     Sequence,
     Var,
 )
+from ..ir.reduction import BLOCK_SIZE, BLOCKS
 from ..ir.source import ArgumentSpec, ParamSlot, RecordSite, Step
 from ..types import i64
 from .checks import Checks
@@ -38,10 +39,8 @@ from .lower import Lowering, MathLibrary, frequent, index_prologue
 from .lower_ops import Builder
 from .walk import nodes
 
-__all__ = ["BLOCKS", "BLOCK_SIZE", "EntryPlan", "Plan", "ReductionPlan", "Slots", "argument_specs", "plan"]
+__all__ = ["EntryPlan", "Plan", "ReductionPlan", "Slots", "argument_specs", "plan"]
 
-BLOCKS = 1024  # most partial results of a reduction
-BLOCK_SIZE = 1024  # fewest iterations behind one
 LOCAL_BYTES = 1 << 18  # of an iteration's local arrays, which lie on the stack
 _ONE, _ZERO = Extent.constant(1), Extent.constant(0)
 

@@ -8,6 +8,7 @@ from typing import Any, Final, NoReturn
 
 from ..errors import CompileError, CompileNotImplementedError, CompileTypeError
 from ..ir.nodes import Loc
+from ..ir.symbols import INFIX
 from ..types import BOOL, DType, by_name, i64, u8, u64
 from .builder import Builder, weak_constant, wrap
 from .meaning import DTypeMeaning, Opaque
@@ -37,25 +38,8 @@ _PYTHON: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "ge": operator.ge,
 }
 SYMBOL: Final = {
-    "add": "+",
-    "sub": "-",
-    "mul": "*",
-    "div": "/",
-    "floordiv": "//",
-    "mod": "%",
-    "pow": "**",
-    "shl": "<<",
-    "shr": ">>",
-    "and": "&",
-    "or": "|",
-    "xor": "^",
+    **INFIX,
     "matmul": "@",
-    "eq": "==",
-    "ne": "!=",
-    "lt": "<",
-    "le": "<=",
-    "gt": ">",
-    "ge": ">=",
     "in": "in",
     "notin": "not in",
     "is": "is",

@@ -47,24 +47,15 @@ from .nodes import (
 )
 from .nodes import Sequence as SequenceItem
 from .records import filled
+from .reduction import BLOCK_SIZE, BLOCKS, WIDTH
 
 __all__ = [
-    "REDUCTION_BLOCK",
-    "REDUCTION_BLOCKS",
-    "REDUCTION_WIDTH",
     "InterpreterError",
     "MathLibrary",
     "evaluate",
     "evaluate_extent",
     "run",
 ]
-
-# The order in which a parallel loop's contributions are combined, which depends on its extent alone: consecutive iterations form at most
-# REDUCTION_BLOCKS equal blocks of at least REDUCTION_BLOCK; in a block, REDUCTION_WIDTH running results take the iterations of each row
-# (along the last dimension) in turns, and are folded by halves; the blocks' results are added to what the variable held, in order.
-REDUCTION_BLOCKS: Final = 1024
-REDUCTION_BLOCK: Final = 1024
-REDUCTION_WIDTH: Final = 64
 
 MathLibrary: TypeAlias = "Callable[[str, DType], Function | None]"
 """The typed function that computes a math function of a float type, or None if there is none."""
@@ -210,7 +201,7 @@ class _Machine:
         blocks = list(_blocks([len(r) for r in ranges]))
         partials: dict[int, list[Number]] = {}
         for number in shuffle.sample(range(len(blocks)), len(blocks)) if shuffle else range(len(blocks)):
-            running = [[arith.identity(r.op, r.var.type) for r in reductions] for _ in range(REDUCTION_WIDTH)]
+            running = [[arith.identity(r.op, r.var.type) for r in reductions] for _ in range(WIDTH)]
             for position, slot in blocks[number]:
                 indices = tuple(r[k] for r, k in zip(ranges, position, strict=True))
                 self.iteration(loop, indices, before | {r.var: v for r, v in zip(reductions, running[slot], strict=True)})
@@ -460,7 +451,7 @@ def _shape(view: memoryview) -> tuple[int, ...]:
 def _blocks(counts: list[int]) -> Iterator[list[tuple[tuple[int, ...], int]]]:
     """The iterations of a reducing loop in blocks: each iteration's position, and which running result it contributes to."""
     total = math.prod(counts)
-    size = max(-(-total // REDUCTION_BLOCKS), REDUCTION_BLOCK)
+    size = max(-(-total // BLOCKS), BLOCK_SIZE)
     for begin in range(0, total, size):
         block = []
         for linear in range(begin, min(begin + size, total)):
@@ -470,7 +461,7 @@ def _blocks(counts: list[int]) -> Iterator[list[tuple[tuple[int, ...], int]]]:
             for count in reversed(counts):
                 rest, k = divmod(rest, count)
                 position.insert(0, k)
-            block.append((tuple(position), (linear - piece) % REDUCTION_WIDTH))
+            block.append((tuple(position), (linear - piece) % WIDTH))
         yield block
 
 

@@ -37,30 +37,10 @@ from .nodes import (
     Var,
     While,
 )
+from .symbols import INFIX, PREFIX
 
 __all__ = ["extent_text", "function_to_text", "to_text"]
 
-_INFIX: Final = {
-    "add": "+",
-    "sub": "-",
-    "mul": "*",
-    "div": "/",
-    "floordiv": "//",
-    "mod": "%",
-    "pow": "**",
-    "shl": "<<",
-    "shr": ">>",
-    "and": "&",
-    "or": "|",
-    "xor": "^",
-    "eq": "==",
-    "ne": "!=",
-    "lt": "<",
-    "le": "<=",
-    "gt": ">",
-    "ge": ">=",
-}
-_PREFIX: Final = {"neg": "-", "not": "~", "lnot": "not "}
 _MEMORY: Final = ("load", "load_flat")
 _EFFECTS: Final = ("store", "store_flat", "atomic", "print", "assert_")
 _WIDTH: Final = 100  # longer expressions are given a name
@@ -96,7 +76,7 @@ def extent_text(extent: Extent, params: list[Param] | None = None, sequences: li
             stack.append(f"select({cond}, {value_}, {other})")
         else:
             right, left = stack.pop(), stack.pop()
-            stack.append(f"{op}({left}, {right})" if op in ("min", "max") else f"{_wrapped(left)} {_INFIX[op]} {_wrapped(right)}")
+            stack.append(f"{op}({left}, {right})" if op in ("min", "max") else f"{_wrapped(left)} {INFIX[op]} {_wrapped(right)}")
     return stack[-1]
 
 
@@ -332,7 +312,7 @@ class _Printer:
 
     def instr(self, node: Instr, block: Block, pending: dict[int, _Pending]) -> None:
         reads: set[int | None] = set()
-        compound = node.op in _INFIX or node.op in _PREFIX
+        compound = node.op in INFIX or node.op in PREFIX
         args = [self.operand(a, pending, reads, compound) for a in node.args]
         text = self.expression(node, args)
         if node.op == "get":
@@ -379,10 +359,10 @@ class _Printer:
             kind, array = attr if isinstance(attr, tuple) else ("?", None)
             values = 2 if kind == "cas" else 1
             return f"atomic_{kind}({self.array(array)}[{', '.join(args[values:])}], {', '.join(args[:values])})"
-        if op in _INFIX:
-            return f"{args[0]} {_INFIX[op]} {args[1]}"
-        if op in _PREFIX:
-            return f"{_PREFIX[op]}{args[0]}"
+        if op in INFIX:
+            return f"{args[0]} {INFIX[op]} {args[1]}"
+        if op in PREFIX:
+            return f"{PREFIX[op]}{args[0]}"
         if op == "cast":
             return f"{node.type.name if node.type else '?'}({args[0]})"
         if op == "bitcast":
