@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ..ir.nodes import Array, ArrayParam, Instr, LocalArray
+from ..ir.nodes import Array, ArrayParam, Instr, ScratchArray
 from ..types import Layout
 
 __all__ = ["Access", "Form", "access", "indices_of", "offset", "stride_of"]
@@ -75,7 +75,7 @@ def indices_of(instr: Instr) -> tuple[Array, tuple[Instr, ...]]:
         skip = 2 if kind == "cas" else 1
     elif instr.op in ("store", "store_flat"):
         skip = 1
-    assert isinstance(array, ArrayParam | LocalArray)
+    assert isinstance(array, ArrayParam | ScratchArray)
     return array, instr.args[skip:]
 
 
@@ -134,7 +134,7 @@ def access(instr: Instr, form: Callable[[Instr], Form], pair: int | None = None)
     elif len(out.even) == 1:
         d, _, step = out.even[0]
         flat = instr.op in ("load_flat", "store_flat")
-        inner = isinstance(array, LocalArray) or flat or (d == array.rank - 1 and array.layout != Layout.GENERAL)
+        inner = isinstance(array, ScratchArray) or flat or (d == array.rank - 1 and array.layout != Layout.GENERAL)
         if inner and d == len(indices) - 1:
             out.step = step
     return out

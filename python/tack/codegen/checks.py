@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..ir.nodes import Array, Block, Break, Continue, Instr, Kernel, Leave, Loc, LocalArray, Node, Sequence, Var
+from ..ir.nodes import Array, Block, Break, Continue, Instr, Kernel, Leave, Loc, Node, ScratchArray, Sequence, Var
 from ..ir.records import MAX_VALUES, escaped
 from ..ir.source import RecordSite
 from ..types import DType, i64
@@ -125,7 +125,7 @@ class _Rewrite:
     def _access(self, node: Instr, b: Builder, passed: set[object]) -> None:
         array, indices = indices_of(node)
         flat = node.op in ("load_flat", "store_flat")
-        key = (id(array) if isinstance(array, LocalArray) else array.index, flat, tuple(_same(i) for i in indices))
+        key = (id(array) if isinstance(array, ScratchArray) else array.index, flat, tuple(_same(i) for i in indices))
         if not indices or key in passed:
             return
         passed.add(key)
@@ -147,7 +147,7 @@ class _Rewrite:
 
     @staticmethod
     def _shape(array: Array, b: Builder) -> tuple[Instr, ...]:
-        if isinstance(array, LocalArray):
+        if isinstance(array, ScratchArray):
             return tuple(b.const(i64, n) for n in array.shape)
         return tuple(b.emit("shape", i64, (), (array, d)) for d in range(array.rank))
 

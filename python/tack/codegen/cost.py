@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass, field
 
-from ..ir.nodes import Array, Block, For, If, Instr, LocalArray, Scope, While
+from ..ir.nodes import Array, Block, For, If, Instr, Scope, ScratchArray, While
 from .affine import access, constant, indices_of
 from .collapse import collapsible
 from .llvm_tables import private_arrays, used_values
@@ -44,12 +44,12 @@ def size_of(entry: EntryPlan) -> int:
     return sum(1 for _ in nodes(entry.body))
 
 
-def local_arrays(entry: EntryPlan) -> list[LocalArray]:
+def local_arrays(entry: EntryPlan) -> list[ScratchArray]:
     """In order of appearance."""
-    found: dict[LocalArray, None] = {}
+    found: dict[ScratchArray, None] = {}
     for instr in instructions(entry.body):
         array: object = instr.attr[1] if instr.op == "atomic" and isinstance(instr.attr, tuple) else instr.attr
-        if isinstance(array, LocalArray):
+        if isinstance(array, ScratchArray):
             found[array] = None
     return list(found)
 
@@ -154,7 +154,7 @@ def _weigh_one(instr: Instr, flow: Flow, rounds: float, idle: float, vector_bits
             tally.vector += (_PRIVATE_LANE if array in tally.private else _ATOMIC + 6.0) * rounds
             return
         tally.scalar += rounds
-        if step == 0 and not isinstance(array, LocalArray):
+        if step == 0 and not isinstance(array, ScratchArray):
             tally.vector += rounds * idle / lanes
             return
         tally.by_bits[bits] = tally.by_bits.get(bits, 0.0) + rounds
@@ -207,7 +207,7 @@ def _ns(instr: Instr, flow: Flow, private: Container[Array]) -> float:
         return (_PRIVATE if indices_of(instr)[0] in private else _ATOMIC) * _NS
     if instr.op in ("load", "load_flat", "store", "store_flat"):
         array, _ = indices_of(instr)
-        if isinstance(array, LocalArray):
+        if isinstance(array, ScratchArray):
             return _NS
         step = access(instr, flow.form).step
         if flow.lanes > 1 and step is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..ir.nodes import Block, Break, Continue, For, If, Instr, Leave, LocalArray, Scope, Var, While
+from ..ir.nodes import Block, Break, Continue, For, If, Instr, Leave, Scope, ScratchArray, Var, While
 from ..ir.records import MAX_VALUES
 from ..types import BOOL
 from .affine import constant
@@ -34,7 +34,7 @@ class Body:
         arithmetic: Arithmetic,
         flow: Flow,
         words: Words,
-        locals_: list[LocalArray],
+        locals_: list[ScratchArray],
         hints: dict[Instr, str],
         root: set[Var],
     ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from ..ir.nodes import ArrayParam, Instr, LocalArray, ScalarParam, Table
+from ..ir.nodes import ArrayParam, Instr, ScalarParam, ScratchArray, Table
 from ..types import BOOL, DType, Layout, i64
 from .affine import Access, access, constant, indices_of
 from .llvm_ops import Arithmetic
@@ -139,11 +139,11 @@ class Values:
 class Memory:
     """Accesses of one function."""
 
-    def __init__(self, values: Values, words: Words, locals_: list[LocalArray]) -> None:
+    def __init__(self, values: Values, words: Words, locals_: list[ScratchArray]) -> None:
         self.v, self.w, self.words = values, values.w, words
         self.arithmetic = values.arithmetic
         self.lanes = values.lanes
-        self.locals: dict[LocalArray, str] = {}
+        self.locals: dict[ScratchArray, str] = {}
         self.used: set[Instr] = set()  # instructions whose value something reads
         self.nontemporal: Instr | None = None  # a store whose address is aligned to the vector
         self.pair: tuple[str, str] = ("", "")  # lane 0's last two indices, where lanes run over both as one
@@ -154,7 +154,7 @@ class Memory:
             self.locals[array] = self.w.once(identifier(array.name), f"alloca [{size} x {llvm_type(array.dtype)}], align 64")
 
     @staticmethod
-    def _size(array: LocalArray) -> int:
+    def _size(array: ScratchArray) -> int:
         size = 1
         for n in array.shape:
             size *= n
@@ -236,7 +236,7 @@ class Memory:
 
     def load(self, instr: Instr, mask: str | None, hint: str) -> str:
         array, indices = indices_of(instr)
-        if isinstance(array, LocalArray):
+        if isinstance(array, ScratchArray):
             return self._load_local(array, indices, mask, hint)
         split = access(instr, self.v.flow.form, self.v.flow.pair)
         flat = instr.op == "load_flat"
@@ -300,7 +300,7 @@ class Memory:
     def store(self, instr: Instr, mask: str | None) -> None:
         array, indices = indices_of(instr)
         value = instr.args[0]
-        if isinstance(array, LocalArray):
+        if isinstance(array, ScratchArray):
             self._store_local(array, value, indices, mask)
             return
         split = access(instr, self.v.flow.form, self.v.flow.pair)
@@ -351,7 +351,7 @@ class Memory:
 
     # ---- local arrays: element k of all lanes lies together
 
-    def _local_index(self, array: LocalArray, indices: tuple[Instr, ...], vector: bool) -> str:
+    def _local_index(self, array: ScratchArray, indices: tuple[Instr, ...], vector: bool) -> str:
         t = f"<{self.lanes} x i64>" if vector else "i64"
         get = self.v.vector if vector else self.v.scalar
         total = get(indices[0])
@@ -361,7 +361,7 @@ class Memory:
             total = self.w.op("element", f"add {t} {row}, {get(indices[d])}")
         return total
 
-    def _local_at(self, array: LocalArray, indices: tuple[Instr, ...]) -> tuple[str, bool]:
+    def _local_at(self, array: ScratchArray, indices: tuple[Instr, ...]) -> tuple[str, bool]:
         """The address of an element's lanes, or the lanes' addresses (True)."""
         name, t = self.locals[array], llvm_type(array.dtype)
         if all(self.v.flow.uniform(i) for i in indices):
@@ -373,14 +373,14 @@ class Memory:
         mine = self.w.op("element", f"add <{n} x i64> {first}, {self.v.steps(i64, 1)}")
         return self.w.op(f"{name[1:]}.at", f"getelementptr {t}, ptr {name}, <{n} x i64> {mine}"), True
 
-    def _load_local(self, array: LocalArray, indices: tuple[Instr, ...], mask: str | None, hint: str) -> str:
+    def _load_local(self, array: ScratchArray, indices: tuple[Instr, ...], mask: str | None, hint: str) -> str:
         at, scattered = self._local_at(array, indices)
         vt = llvm_type(array.dtype, self.lanes)
         if scattered:
             return self._gather(array.dtype, at, mask, hint, vt)
         return self.w.op(hint, f"load {vt}, ptr {at}, align {array.dtype.itemsize}")
 
-    def _store_local(self, array: LocalArray, value: Instr, indices: tuple[Instr, ...], mask: str | None) -> None:
+    def _store_local(self, array: ScratchArray, value: Instr, indices: tuple[Instr, ...], mask: str | None) -> None:
         at, scattered = self._local_at(array, indices)
         text, vt, size = self.v.vector(value), llvm_type(array.dtype, self.lanes), array.dtype.itemsize
         if scattered:
@@ -416,7 +416,7 @@ class Memory:
         kind = instr.attr[0]
         assert isinstance(kind, str)
         array, _ = indices_of(instr)
-        if isinstance(array, LocalArray):
+        if isinstance(array, ScratchArray):
             raise AssertionError("atomics work on array arguments")
         if self.tables is not None and array in self.tables.tables:
             self.tables.update(self, instr, mask)

@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from ..ir.fma import form_fma
-from ..ir.nodes import ArrayParam, Block, Break, Continue, For, Function, If, Instr, Leave, Loc, LocalArray, Node, Scope, Var, While
+from ..ir.nodes import ArrayParam, Block, Break, Continue, For, Function, If, Instr, Leave, Loc, Node, Scope, ScratchArray, Var, While
 from ..types import BOOL, DType, i64
 from .legalize import reads, writes
 from .lower_ops import Builder, floor_divide, int_pow, modulo, shift
@@ -152,7 +152,7 @@ class Lowering:
 
     def _store(self, node: Instr, args: tuple[Instr, ...], b: Builder) -> Instr:
         array = node.attr
-        assert isinstance(array, ArrayParam | LocalArray)
+        assert isinstance(array, ArrayParam | ScratchArray)
         dtype = array.dtype
         value = args[0] if args[0].type == dtype else b.cast(args[0], dtype)
         return b.emit(node.op, None, (value, *args[1:]), array)

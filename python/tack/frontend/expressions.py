@@ -6,7 +6,7 @@ import math
 from typing import Final, NoReturn
 
 from ..errors import CompileNameError, CompileNotImplementedError, CompileTypeError, CompileValueError
-from ..ir.nodes import ArrayParam, Instr, Loc, LocalArray, ScalarParam, Table
+from ..ir.nodes import ArrayParam, Instr, Loc, ScalarParam, ScratchArray, SharedArray, Table
 from ..types import BOOL, DType, Layout, i64, u8
 from .builder import weak_constant, wrap
 from .diagnostics import did_you_mean
@@ -193,12 +193,12 @@ class Expressions(Operators):
 
     def length(self, ref: ArrayRef, dim: int) -> Num:
         array = ref.array
-        if isinstance(array, LocalArray):
+        if isinstance(array, ScratchArray):
             return Num(W_INT, const=array.shape[dim])
         return Num(i64, self.shape(array, dim), index=True)
 
     def size_of(self, ref: ArrayRef, loc: Loc) -> Num:
-        if isinstance(ref.array, LocalArray):
+        if isinstance(ref.array, ScratchArray):
             return Num(W_INT, const=math.prod(ref.array.shape))
         if ref.rank == 0:
             return Num(W_INT, const=1)
@@ -248,7 +248,7 @@ class Expressions(Operators):
     def index(self, base: Thing, things: list[Thing], loc: Loc) -> Thing:  # noqa: RET503 - fail() does not return
         if isinstance(base, Flat):
             ref = base.ref
-            if isinstance(ref.array, LocalArray):
+            if isinstance(ref.array, ScratchArray):
                 return self.value("load", ref.dtype, self.local_flat(ref.array, ref, things, loc), loc, ref.array)
             return self.value("load_flat", ref.dtype, (self.flat_index(ref, things, loc),), loc, ref.array)
         if isinstance(base, Shape) and len(things) == 1:
@@ -309,10 +309,11 @@ class Expressions(Operators):
                 return thing.instr
             return self.coerce(Num(thing.type, thing.instr), i64, loc)
         value = int(value)
-        if isinstance(ref.array, LocalArray):
+        if isinstance(ref.array, ScratchArray):
             length = ref.array.shape[dim]
             if not -length <= value < length:
-                self.fail(f"index {value} is outside of dimension {dim} of the local array '{ref.name}', which has {length} elements.", loc)
+                kind = "shared" if isinstance(ref.array, SharedArray) else "local"
+                self.fail(f"index {value} is outside of dimension {dim} of the {kind} array '{ref.name}', which has {length} elements.", loc)
             return self.emit("const", i64, (), value % length, loc)
         if not holds(i64, value):
             self.does_not_fit(value, i64, loc)
@@ -352,7 +353,7 @@ class Expressions(Operators):
             return self.emit("add", i64, (size, self.coerce(thing, i64, loc)), None, loc)
         return self.coerce(Num(thing.type, thing.instr, thing.const), i64, loc)
 
-    def local_flat(self, array: LocalArray, ref: ArrayRef, things: list[Thing], loc: Loc) -> tuple[Instr, ...]:
+    def local_flat(self, array: ScratchArray, ref: ArrayRef, things: list[Thing], loc: Loc) -> tuple[Instr, ...]:
         """A flat position of a local array as its indices."""
         rest = self.flat_index(ref, things, loc)
         indices: list[Instr] = []
@@ -423,7 +424,7 @@ class Expressions(Operators):
             ref = base.ref
             instr = self.element(ref, value, op.attr)
             self.writes(ref, op.loc)
-            if isinstance(ref.array, LocalArray):
+            if isinstance(ref.array, ScratchArray):
                 self.emit("store", None, (instr, *self.local_flat(ref.array, ref, things, op.loc)), ref.array, op.loc)
             else:
                 self.emit("store_flat", None, (instr, self.flat_index(ref, things, op.loc)), ref.array, op.loc)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ..ir.nodes import Array, Instr, Loc, LocalArray, Var
+from ..ir.nodes import Array, Instr, Loc, ScratchArray, Var
 from ..types import BOOL, DType, by_name
 from .meaning import DTypeMeaning, FuncMeaning, Intrinsic, ModuleMeaning, Opaque
 
@@ -81,7 +81,7 @@ class ArrayRef:
         self.array = array
         self.name = name
         self.dtype = array.dtype
-        self.rank = len(array.shape) if isinstance(array, LocalArray) else array.rank
+        self.rank = len(array.shape) if isinstance(array, ScratchArray) else array.rank
 
 
 class Flat:

@@ -2,7 +2,8 @@
 
 Arrays are any buffers with a shape and strides (NumPy arrays, memoryviews, CPU arrays of tack), read and written in place through
 ``memoryview``. Every index is checked. Parallel loops run their iterations one after another, in order or shuffled; reductions
-combine in the order that the language fixes, so that their floats can be compared bit for bit.
+combine in the order that the language fixes, so that their floats can be compared bit for bit. Loops that use groups run them as
+``ir.groups`` does.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ from .nodes import (
     Kernel,
     Leave,
     Loc,
-    LocalArray,
     Node,
     Parallel,
     Param,
     Reduction,
     ScalarParam,
     Scope,
+    ScratchArray,
     Segment,
     Table,
     Var,
@@ -48,13 +49,16 @@ from .nodes import (
 from .nodes import Sequence as SequenceItem
 from .records import filled
 from .reduction import BLOCK_SIZE, BLOCKS, WIDTH
+from .uniformity import COLLECTIVES, uses_groups
 
 __all__ = [
     "InterpreterError",
+    "Machine",
     "MathLibrary",
     "evaluate",
     "evaluate_extent",
     "run",
+    "updated",
 ]
 
 MathLibrary: TypeAlias = "Callable[[str, DType], Function | None]"
@@ -84,13 +88,13 @@ def run(
     ``output`` takes what the kernel prints, line ends included.
     Answers the kernel's result. Raises IndexError naming kernel, array, index and shape; AssertionError where the kernel asserts.
     """
-    machine = _Machine(kernel.name, math_library, output)
+    machine = Machine(kernel.name, math_library, output)
     return machine.kernel(kernel, args, shuffle)
 
 
 def evaluate(function: Function, args: Sequence[Number], *, math_library: MathLibrary | None = None) -> tuple[Number, ...]:
     """The results of a device function for scalar arguments of its parameters' types."""
-    return _Machine(function.name, math_library, _print).call(function, args)
+    return Machine(function.name, math_library, _print).call(function, args)
 
 
 def evaluate_extent(extent: Extent, args: Sequence[Any], sequences: Sequence[int] = ()) -> int:
@@ -131,11 +135,13 @@ class _Frame:
     values: Iterator[int] = field(default_factory=lambda: iter(()))  # a For's remaining values of its variable
 
 
-class _EndIteration(Exception):  # noqa: N818 - not an error
+class EndIteration(Exception):  # noqa: N818 - not an error
     """Continue outside any sequential loop."""
 
 
-class _Machine:
+class Machine:
+    """Runs one iteration at a time."""
+
     def __init__(self, name: str, math_library: MathLibrary | None, output: Callable[[str], object]) -> None:
         self.name = name
         self.math_library = math_library
@@ -143,8 +149,9 @@ class _Machine:
         self.arrays: dict[int, memoryview] = {}
         self.scalars: dict[int, Number] = {}
         self.vars: dict[Var, Number] = {}
-        self.locals: dict[LocalArray, list[Number]] = {}
+        self.locals: dict[ScratchArray, list[Number]] = {}
         self.values: dict[Instr, Number] = {}
+        self.group = 0  # threads of a group
 
     # -- kernels
 
@@ -153,6 +160,7 @@ class _Machine:
             raise TypeError(f"kernel {self.name!r} takes {len(kernel.params)} arguments, got {len(args)}")
         for param, value in zip(kernel.params, args, strict=True):
             self.bind(param, value)
+        self.group = int(str(kernel.options.get("block", 0)))
         self.items(kernel.items, args, [], shuffle)
         return None if kernel.result is None else self.read(kernel.result)
 
@@ -173,7 +181,12 @@ class _Machine:
     def items(self, items: list[Item], args: Sequence[Any], sequences: list[int], shuffle: random.Random | None) -> None:
         for item in items:  # recursion on tack.sequential only, which is a few levels deep
             if isinstance(item, Segment):
-                self.block(item.body)
+                if uses_groups(item.body):
+                    from . import groups  # which is made of this module
+
+                    groups.run_alone(self, item.body, self.group)
+                else:
+                    self.block(item.body)
             elif isinstance(item, Parallel):
                 self.parallel(item, args, sequences, shuffle)
             elif isinstance(item, SequenceItem):
@@ -192,6 +205,11 @@ class _Machine:
                 order = list(iterations)
                 shuffle.shuffle(order)
                 iterations = order
+            if uses_groups(loop.body):
+                from . import groups
+
+                groups.run_loop(self, loop, list(itertools.product(*ranges)), self.group, shuffle)
+                iterations = ()
             for indices in iterations:
                 self.iteration(loop, indices, before)
             self.vars = before
@@ -218,7 +236,7 @@ class _Machine:
         self.vars = dict(before)
         self.locals = {}
         self.vars.update(zip(loop.indices, indices, strict=True))
-        with contextlib.suppress(_EndIteration):
+        with contextlib.suppress(EndIteration):
             self.block(loop.body)
         self.locals = {}
 
@@ -231,7 +249,11 @@ class _Machine:
     # -- statements
 
     def block(self, root: Block) -> None:
-        """Runs a block with explicit frames, so that deep nesting needs no deep stack."""
+        for _ in self.steps(root):
+            raise InterpreterError(f"{self.name}: a collective outside of a group")
+
+    def steps(self, root: Block) -> Iterator[Instr]:
+        """Runs a block with explicit frames, so that deep nesting needs no deep stack. Stops at each collective, for the group to meet."""
         frames = [_Frame(root)]
         while frames:
             frame = frames[-1]
@@ -242,7 +264,10 @@ class _Machine:
             node = frame.block.body[frame.position]
             frame.position += 1
             if isinstance(node, Instr):
-                self.instr(node)
+                if node.op in COLLECTIVES:
+                    yield node
+                else:
+                    self.instr(node)
             elif isinstance(node, If):
                 frames.append(_Frame(node.then if self.values[node.cond] else node.orelse))
             elif isinstance(node, For):
@@ -288,7 +313,7 @@ class _Machine:
                 return
         if isinstance(node, Break):
             raise InterpreterError(f"{self.name}: break outside any loop")
-        raise _EndIteration
+        raise EndIteration
 
     # -- values
 
@@ -366,7 +391,7 @@ class _Machine:
             function = self.math_library(name, source)
             if function is None:
                 raise InterpreterError(f"{self.name}: no math function {name!r} of {source.name}")
-            return _Machine(f"{self.name}.{name}", self.math_library, self.output).call(function, args)[0]
+            return Machine(f"{self.name}.{name}", self.math_library, self.output).call(function, args)[0]
         return arith.round_to(_python_math(name, list(map(float, args))), source)
 
     def debugging(self, node: Instr, args: list[Number]) -> None:
@@ -385,9 +410,9 @@ class _Machine:
         op, attr = node.op, node.attr
         if op == "atomic":
             assert isinstance(attr, tuple)
-            assert isinstance(attr[1], (ArrayParam, LocalArray))
+            assert isinstance(attr[1], (ArrayParam, ScratchArray))
             return self.atomic(str(attr[0]), attr[1], args, node)
-        assert isinstance(attr, (ArrayParam, LocalArray))
+        assert isinstance(attr, (ArrayParam, ScratchArray))
         values, index = (args[:1], args[1:]) if op.startswith("store") else ([], args)
         place = self.unflatten(attr, int(index[0]), node) if op.endswith("_flat") else tuple(map(int, index))
         self.check(attr, place, node)
@@ -400,17 +425,15 @@ class _Machine:
         values = 2 if kind == "cas" else 1
         place = tuple(map(int, args[values:]))
         self.check(array, place, node)
+        return self.update(kind, array, place, args)
+
+    def update(self, kind: str, array: Array, place: tuple[int, ...], args: list[Number]) -> Number:
         old = self.load(array, place)
-        t = array.dtype
-        if kind == "cas":
-            new = args[1] if _bits(old, t) == _bits(args[0], t) else old
-        else:
-            new = args[0] if kind == "exchange" else arith.BINARY[kind](old, args[0], t)
-        self.store(array, place, new)
+        self.store(array, place, updated(kind, old, args, array.dtype))
         return old
 
     def shape(self, array: Array) -> tuple[int, ...]:
-        return array.shape if isinstance(array, LocalArray) else _shape(self.arrays[array.index])
+        return array.shape if isinstance(array, ScratchArray) else _shape(self.arrays[array.index])
 
     def check(self, array: Array, place: tuple[int, ...], node: Instr) -> None:
         shape = self.shape(array)
@@ -427,17 +450,17 @@ class _Machine:
             place.insert(0, i)
         return tuple(place)
 
-    def cells(self, array: LocalArray) -> list[Number]:
+    def cells(self, array: ScratchArray) -> list[Number]:
         return self.locals.setdefault(array, [0.0 if array.dtype.is_float else 0] * math.prod(array.shape))
 
     def load(self, array: Array, place: tuple[int, ...]) -> Number:
-        if isinstance(array, LocalArray):
+        if isinstance(array, ScratchArray):
             return self.cells(array)[_flat(place, array.shape)]
         value: int | float = self.arrays[array.index][place]
         return float(value) if array.dtype.is_float else int(value)
 
     def store(self, array: Array, place: tuple[int, ...], value: Number) -> None:
-        if isinstance(array, LocalArray):
+        if isinstance(array, ScratchArray):
             self.cells(array)[_flat(place, array.shape)] = value
         else:
             self.arrays[array.index][place] = value  # type: ignore[assignment]
@@ -474,6 +497,13 @@ def _flat(place: tuple[int, ...], shape: tuple[int, ...]) -> int:
     for i, n in zip(place, shape, strict=True):
         position = position * n + i
     return position
+
+
+def updated(kind: str, old: Number, args: list[Number], dtype: DType) -> Number:
+    """What an atomic makes of an element that holds ``old``. ``args``: the value, of cas compare and value."""
+    if kind == "cas":
+        return args[1] if _bits(old, dtype) == _bits(args[0], dtype) else old
+    return args[0] if kind == "exchange" else arith.BINARY[kind](old, args[0], dtype)
 
 
 def _bits(value: Number, dtype: DType) -> Number:

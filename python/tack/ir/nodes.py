@@ -9,6 +9,11 @@ with ``get`` and ``set``. Nothing here recurses over expressions, so a chain of 
 Types are concrete (``tack.types.DType``, ``BOOL`` for conditions): weak numbers are resolved by inference. Operations have the
 meaning of docs/kernel-language.md (``floordiv`` by 0 is 0, shifts out of range, saturating casts, ...); ``codegen.lower``
 rewrites them to the primitive ones of ``PRIMITIVE`` where a target needs it.
+
+Groups: of a parallel loop's n iterations, thread t of group g runs the one at g * block + t of the row-major order; ``block`` is the
+kernel's option, set wherever groups are used. Threads of the last group that have no iteration are absent: they execute nothing, but
+reach every barrier, and add the identity to every block_reduce. ``barrier`` and ``block_reduce`` are collectives: all threads of a
+group execute the same ones (``ir.uniformity``).
 """
 
 from __future__ import annotations
@@ -39,8 +44,10 @@ __all__ = [
     "Reduction",
     "ScalarParam",
     "Scope",
+    "ScratchArray",
     "Segment",
     "Sequence",
+    "SharedArray",
     "Table",
     "Var",
     "While",
@@ -105,12 +112,24 @@ Param: TypeAlias = ArrayParam | ScalarParam | NoneParam
 
 
 @dataclass(eq=False, slots=True)
-class LocalArray:
-    """Per-iteration scratch of constant shape, zeros at first."""
+class ScratchArray:
+    """Memory of constant shape that a kernel makes for itself."""
 
     name: str
     dtype: DType
     shape: tuple[int, ...]
+
+
+@dataclass(eq=False, slots=True)
+class LocalArray(ScratchArray):
+    """Scratch memory of one iteration, zeros at first."""
+
+
+@dataclass(eq=False, slots=True)
+class SharedArray(ScratchArray):
+    """Memory that the threads of a group share: made once per group, undefined until written."""
+
+    loc: Loc | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +139,7 @@ class Table:
     values: tuple[int | float, ...]
 
 
-Array: TypeAlias = ArrayParam | LocalArray
+Array: TypeAlias = ArrayParam | ScratchArray
 Attr: TypeAlias = "int | float | bool | str | Var | Array | tuple[Array, int] | tuple[str, Array] | DType | ScalarParam | Table | None"
 
 
@@ -158,6 +177,10 @@ class Instr:
     fma             (a, b, c); one rounding
     math            attr: name; the functions of section 2 (exp, sin, ...), args of one float type; isnan isinf isfinite give bool
     bits            attr: name; popcount clz ctz rotl rotr mulhi add_sat sub_sat
+    thread_id       position of the thread in its group; i64
+    block_id        position of the group in the launch; i64
+    barrier         waits for all threads of the group; orders their accesses to all memory
+    block_reduce    (value), attr: add, min or max; over the threads of the group, in the order of ``ir.groups``
     print           (values...), attr: the text, line end included, with a placeholder for each value (see ``records``)
     assert_         (cond, values...), attr: the message, likewise; checked in debug mode only
     ==============  ==============================================================================================

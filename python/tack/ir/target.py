@@ -21,7 +21,9 @@ class Target:
     supports_f64: bool
     supports_workgroups: bool
     supports_images: bool
-    block: int = 256
+    block: int = 256  # threads of a group where the kernel does not say
+    max_group: int = 0  # the most threads of a group; 0: the device has no groups
+    shared_bytes: int = 0  # memory that a group's threads share
     vector_bits: int = 0
     simd: int = 0  # TACK_CPU_SIMD or @kernel(simd=): 0 lets the printer choose
     debug: bool = False

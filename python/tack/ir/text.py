@@ -25,14 +25,15 @@ from .nodes import (
     Item,
     Kernel,
     Leave,
-    LocalArray,
     Node,
     NoneParam,
     Parallel,
     Param,
     ScalarParam,
     Scope,
+    ScratchArray,
     Segment,
+    SharedArray,
     Table,
     Var,
     While,
@@ -42,7 +43,8 @@ from .symbols import INFIX, PREFIX
 __all__ = ["extent_text", "function_to_text", "to_text"]
 
 _MEMORY: Final = ("load", "load_flat")
-_EFFECTS: Final = ("store", "store_flat", "atomic", "print", "assert_")
+_EFFECTS: Final = ("store", "store_flat", "atomic", "barrier", "block_reduce", "print", "assert_")
+_VALUED_EFFECTS: Final = ("atomic", "block_reduce")
 _WIDTH: Final = 100  # longer expressions are given a name
 
 
@@ -103,7 +105,7 @@ class _Printer:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.indent = 0
-        self.names: dict[int, str] = {}  # of Vars, LocalArrays, Scopes by id
+        self.names: dict[int, str] = {}  # of Vars, ScratchArrays, Scopes by id
         self.declared: set[int] = set()
         self.counts: dict[str, int] = {}
         self.values: dict[int, str] = {}  # named values
@@ -116,7 +118,7 @@ class _Printer:
     def line(self, text: str) -> None:
         self.lines.append("  " * self.indent + text)
 
-    def name(self, thing: Var | LocalArray | Scope) -> str:
+    def name(self, thing: Var | ScratchArray | Scope) -> str:
         known = self.names.get(id(thing))
         if known is None:
             base = (thing.label if isinstance(thing, Scope) else thing.name) or "scope"
@@ -319,12 +321,12 @@ class _Printer:
             reads.add(id(node.attr))
         elif node.op in _MEMORY:
             reads.add(None)
-        if node.type is None or node.op == "atomic":
+        if node.type is None or node.op in _VALUED_EFFECTS:
             if node.op == "set":
                 self.flush(pending, id(node.attr))
             else:
                 self.flush(pending, None)
-            if node.op == "atomic" and self.uses.get(id(node)):
+            if node.type is not None and self.uses.get(id(node)):
                 self.bind(id(node), text)
             else:
                 self.line(text)
@@ -369,6 +371,8 @@ class _Printer:
             return f"bitcast_{node.type.name if node.type else '?'}({args[0]})"
         if op in ("math", "bits"):
             return f"{attr}({', '.join(args)})"
+        if op == "block_reduce":
+            return f"block_{attr}({args[0]})"
         if op in ("print", "assert_"):
             return f"{op.rstrip('_')} {', '.join([repr(attr), *args])}"
         if isinstance(attr, Table):
@@ -377,10 +381,11 @@ class _Printer:
         return f"{op}({', '.join(args)}{suffix})"
 
     def array(self, attr: Attr | object) -> str:
-        if isinstance(attr, LocalArray):
+        if isinstance(attr, ScratchArray):
             if id(attr) not in self.declared:
                 self.declared.add(id(attr))
-                self.line(f"local {self.name(attr)}: {attr.dtype.name}[{', '.join(map(str, attr.shape))}]")
+                kind = "shared" if isinstance(attr, SharedArray) else "local"
+                self.line(f"{kind} {self.name(attr)}: {attr.dtype.name}[{', '.join(map(str, attr.shape))}]")
             return self.name(attr)
         return attr.name if isinstance(attr, ArrayParam) else "?"
 

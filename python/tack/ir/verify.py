@@ -21,11 +21,11 @@ from .nodes import (
     Kernel,
     Leave,
     Loc,
-    LocalArray,
     NoneParam,
     Parallel,
     ScalarParam,
     Scope,
+    ScratchArray,
     Segment,
     Sequence,
     Table,
@@ -33,11 +33,13 @@ from .nodes import (
     While,
 )
 from .records import placeholders, spec_fits
+from .uniformity import uses_groups
 
 __all__ = [
     "ATOMICS",
     "BIT_FUNCTIONS",
     "EXTENT_OPERATORS",
+    "GROUP_REDUCTIONS",
     "MATH_FUNCTIONS",
     "OPERATIONS",
     "REDUCTIONS",
@@ -124,6 +126,10 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "fma": Operation(("T", "T", "T"), "T", among="float"),
     "math": Operation((), "", "math", "float"),  # arguments and result: MATH_FUNCTIONS
     "bits": Operation((), "", "bits", "int"),  # arguments and result: BIT_FUNCTIONS
+    "thread_id": Operation((), "i64"),
+    "block_id": Operation((), "i64"),
+    "barrier": Operation((), ""),
+    "block_reduce": Operation(("T",), "T", "group"),
     "print": Operation(("any*",), "", "format", "any"),
     "assert_": Operation(("bool", "any*"), "", "format", "any"),
 }
@@ -149,6 +155,7 @@ BIT_FUNCTIONS: Final[dict[str, Operation]] = {
 }
 ATOMICS: Final = ("add", "sub", "min", "max", "and", "or", "xor", "exchange", "cas")
 REDUCTIONS: Final = ("add", "mul", "and", "or", "xor", "min", "max")
+GROUP_REDUCTIONS: Final = ("add", "min", "max")
 EXTENT_OPERATORS: Final[dict[str, int]] = {
     **dict.fromkeys(("add", "sub", "mul", "floordiv", "mod", "min", "max", "lt", "le", "eq", "ne"), 2),
     "neg": 1,
@@ -265,6 +272,8 @@ class _Verifier:
         if len({id(r.var) for r in item.reductions} | {id(v) for v in item.indices}) != rank + len(item.reductions):
             self.fail("a variable is reduced twice, or is an index too", item)
         self.block(item.body, in_parallel=True)
+        if item.reductions and uses_groups(item.body):
+            self.fail("uses groups, and reduces into a variable", item)
 
     def extent(self, extent: Extent, node: object, depth: int) -> None:
         """A postfix program must leave one value, take none that is not there, and name what exists."""
@@ -430,7 +439,7 @@ class _Verifier:
             self.fail(f"{node.attr!r} is no value of {node.type.name}", node)
 
     @staticmethod
-    def expected(word: str, common: DType | None, array: ArrayParam | LocalArray | None) -> DType | None:
+    def expected(word: str, common: DType | None, array: ArrayParam | ScratchArray | None) -> DType | None:
         """The dtype that a word of a signature stands for; None where any will do."""
         if word == "T":
             return common
@@ -468,9 +477,11 @@ class _Verifier:
         elif kind == "flat":
             ok = isinstance(a, ArrayParam) and a.layout == Layout.CONTIGUOUS
         elif kind == "array":
-            ok = isinstance(a, (ArrayParam, LocalArray))
+            ok = isinstance(a, (ArrayParam, ScratchArray))
         elif kind == "atomic":
-            ok = isinstance(a, tuple) and len(a) == 2 and a[0] in ATOMICS and isinstance(a[1], (ArrayParam, LocalArray))
+            ok = isinstance(a, tuple) and len(a) == 2 and a[0] in ATOMICS and isinstance(a[1], (ArrayParam, ScratchArray))
+        elif kind == "group":
+            ok = a in GROUP_REDUCTIONS
         elif kind == "format":
             ok = isinstance(a, str) and _says(a, node.args[1:] if node.op == "assert_" else node.args)
         elif kind in ("math", "bits"):
@@ -478,9 +489,9 @@ class _Verifier:
         if not ok:
             self.fail(f"the attribute {a!r} is no {kind}, or does not fit", node)
         array = _array_of(node)
-        if isinstance(array, LocalArray):
+        if isinstance(array, ScratchArray):
             if not all(isinstance(n, int) and n >= 0 for n in array.shape):
-                self.fail(f"the local array {array.name!r} has the shape {array.shape}", node)
+                self.fail(f"the scratch array {array.name!r} has the shape {array.shape}", node)
         elif array is not None:
             if self.params.get(array.index) != array:
                 self.fail(f"the array {array.name!r} is no parameter of this kernel", node)
@@ -499,11 +510,11 @@ def _says(text: str, values: tuple[Instr, ...]) -> bool:
     return len(specs) == len(values) and all(v.type is not None and spec_fits(s, v.type) for s, v in zip(specs, values, strict=True))
 
 
-def _array_of(node: Instr) -> ArrayParam | LocalArray | None:
+def _array_of(node: Instr) -> ArrayParam | ScratchArray | None:
     a = node.attr
     if isinstance(a, tuple) and a:
         a = a[0] if node.op == "shape" else a[-1]  # (array, dim) or (kind, array)
-    return a if isinstance(a, (ArrayParam, LocalArray)) else None
+    return a if isinstance(a, (ArrayParam, ScratchArray)) else None
 
 
 def _representable(value: object, dtype: DType) -> bool:
