@@ -81,6 +81,8 @@ class DeviceImpl {
   virtual void synchronize() = 0;
   /// Called on a thread that has just asked for the device by name, each time: what other libraries on that thread should then see.
   virtual void make_current() {}
+  /// Whether the device can use this memory of somebody else's. A device that cannot tell answers true.
+  virtual bool addresses(const void* /*pointer*/, std::size_t /*bytes*/) const noexcept { return true; }
 
  protected:
   Capabilities capabilities_;

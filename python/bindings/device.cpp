@@ -135,6 +135,12 @@ void bind_device(nb::module_& m) {
           },
           nb::sig("def memory(self) -> dict[str, int]"), "in_use, cached and peak in bytes; allocations and, of these, reused ones.")
       .def("can_address", &Device::can_address, nb::arg("other"), "True if kernels here may use the other device's arrays.")
+      .def(
+          "addresses",
+          // NOLINTNEXTLINE(performance-no-int-to-ptr): an address is what Python hands over
+          [](const Device& d, std::uintptr_t address, std::size_t bytes) { return d.addresses(reinterpret_cast<void*>(address), bytes); },
+          nb::arg("address"), nb::arg("bytes"),
+          "Whether kernels here can use memory (at least 1 byte) that tack did not allocate; true where the device cannot tell.")
       .def("synchronize", &Device::synchronize, nb::call_guard<ReleaseGil>(),
            "Finishes all queued work, without the GIL, and raises the queue's first error.")
       .def("trim", &Device::trim, nb::call_guard<ReleaseGil>(), "Gives cached memory back to the system; answers the bytes.")

@@ -128,6 +128,7 @@ void bind_error(nb::module_& m);
 void bind_config(nb::module_& m);
 void bind_device(nb::module_& m);
 void bind_array(nb::module_& m);
+void bind_dlpack(nb::module_& m);
 void bind_kernel(nb::module_& m);
 void bind_runtime(nb::module_& m);
 void bind_dispatcher(nb::module_& m);

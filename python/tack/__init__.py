@@ -40,6 +40,7 @@ from .inspection import inspect
 from .intrinsics import INTRINSICS
 from .kernels import compile_for_cpu, kernel
 from .settings import config
+from .sharing import array_from_ptr, from_dlpack
 from .types import f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 
 TYPE_CHECKING = False
@@ -145,8 +146,9 @@ _runtime.set_cpu_compiler(compile_for_cpu)
 # Names of Python's builtins (min, max, abs, ...) are left out: `from tack import *` should not hide those.
 __all__ = [
     "Array", "CompileError", "CompileNameError", "CompileNotImplementedError", "CompileTypeError", "CompileValueError", "Device",
-    "UnsupportedError", "arange", "array", "asarray", "concatenate", "config", "constant", "copyto", "debug", "device", "device_count",
-    "empty", "empty_like", "f32", "f64", "full", "full_like", "func", "get_default_device", "i8", "i16", "i32", "i64", "inspect", "kernel",
-    "linspace", "ones", "ones_like", "set_default_device", "sync", "u8", "u16", "u32", "u64", "zeros", "zeros_like",
+    "UnsupportedError", "arange", "array", "array_from_ptr", "asarray", "concatenate", "config", "constant", "copyto", "debug", "device",
+    "device_count", "empty", "empty_like", "f32", "f64", "from_dlpack", "full", "full_like", "func", "get_default_device", "i8", "i16",
+    "i32", "i64", "inspect", "kernel", "linspace", "ones", "ones_like", "set_default_device", "sync", "u8", "u16", "u32", "u64", "zeros",
+    "zeros_like",
     *(name for name in INTRINSICS if name not in ("abs", "divmod", "max", "min", "pow", "round")),
 ]  # fmt: skip

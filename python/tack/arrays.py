@@ -148,6 +148,37 @@ class Array(_runtime.Array):
             raise ValueError(f"an array on {self.device} cannot become a NumPy array of {dtype or values.dtype} without a copy")
         return values if dtype is None else values.astype(dtype, copy=False)
 
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> object:
+        """A DLPack capsule with the array's memory, for another library's ``from_dlpack``. Waits for the device, unless ``stream`` is -1.
+
+        From then on kernels that use the memory are done when their call returns. ``max_version``: the newest DLPack that the other library
+        reads, None for those before 1.0. ``dl_device``: the array's own device or the host's (1, 0). ``copy``: True exports a copy, False
+        refuses one. Raises BufferError where that cannot be had, and for a read-only array without a version.
+        """
+        from .sharing import export_dlpack
+
+        return export_dlpack(self, stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """DLPack's number of the kind of device, and which one of them."""
+        from .sharing import dlpack_device
+
+        return dlpack_device(self)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Version 3 of the interface; on CUDA devices only. Waits for the device. Shares the memory as ``__dlpack__`` does."""
+        from .sharing import cuda_array_interface
+
+        return cuda_array_interface(self)
+
     def fill(self, value: Any) -> None:
         """Sets every element to ``value``, in the order of the device's queue."""
         self.fill_bytes(element_bytes(value, self.dtype, "fill()"))
@@ -405,7 +436,7 @@ def _unpickle(values: NDArray[Any]) -> Array:
 def _reshaped_strides(shape: tuple[int, ...], strides: tuple[int, ...], new: tuple[int, ...], itemsize: int) -> tuple[int, ...] | None:
     """Strides that show memory of ``shape`` and ``strides`` as ``new`` (of the same size) without moving an element, or None."""
     if 0 in new:
-        return _row_major(new, itemsize)
+        return row_major(new, itemsize)
     old = [(length, stride) for length, stride in zip(shape, strides, strict=True) if length != 1]
     # Runs of dimensions that are one another's continuation count as one long dimension each: (length, innermost stride).
     runs: list[tuple[int, int]] = []
@@ -430,7 +461,8 @@ def _reshaped_strides(shape: tuple[int, ...], strides: tuple[int, ...], new: tup
     return tuple(result)
 
 
-def _row_major(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+def row_major(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """The strides, in bytes, of an array without gaps."""
     strides = []
     step = itemsize
     for length in reversed(shape):

@@ -81,6 +81,10 @@ class TACK_API Device {
   std::uint32_t memory_id() const noexcept;
   bool can_address(const Device& other) const noexcept { return memory_id() == other.memory_id(); }
 
+  /// Whether kernels here can use `bytes` of memory at an address that tack did not allocate. Looks at the ends only; devices that cannot
+  /// tell answer true.
+  bool addresses(const void* pointer, std::size_t bytes) const noexcept;
+
   /// Finishes all queued work; throws the queue's first error. Blocking.
   void synchronize();
 

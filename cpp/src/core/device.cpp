@@ -51,6 +51,8 @@ std::uint32_t Device::memory_id() const noexcept { return data_->memory_id; }
 std::uint64_t Device::compiled() const noexcept { return data_->compiled.load(std::memory_order_relaxed); }
 std::uint64_t Device::loaded() const noexcept { return data_->loaded.load(std::memory_order_relaxed); }
 MemoryStatistics Device::memory() const { return data_->allocator.statistics(); }
+bool Device::addresses(const void* pointer, std::size_t bytes) const noexcept { return impl_->addresses(pointer, bytes); }
+
 std::uint64_t Device::trim() { return data_->allocator.trim(); }
 Allocator& Device::allocator() noexcept { return data_->allocator; }
 

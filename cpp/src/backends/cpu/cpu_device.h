@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backend.h"
+#include "backends/cpu/cpu_memory.h"
 #include "backends/cpu/cpu_schedule.h"
 #include "backends/cpu/object_loader.h"
 
@@ -61,6 +62,7 @@ class CpuDevice final : public DeviceImpl {
   std::unique_ptr<ModuleImpl> load(std::span<const std::byte> binary, const KernelSource& source) override;
   void launch(const LaunchCommand& command) override;
   void synchronize() override {}
+  bool addresses(const void* pointer, std::size_t bytes) const noexcept override { return is_memory(pointer, bytes); }
 
   Schedule& schedule() noexcept { return schedule_; }
 

@@ -2,10 +2,12 @@
 #include "backends/cpu/cpu_memory.h"
 
 #include <cstdint>
+#include <initializer_list>
 #include <new>
 
 #if defined(__unix__) || defined(__APPLE__)
 #  include <sys/mman.h>
+#  include <unistd.h>
 #endif
 
 namespace tack::cpu {
@@ -53,6 +55,22 @@ void free_memory(void* pointer, std::size_t bytes) noexcept {
   }
 #endif
   ::operator delete(pointer, alignment);
+}
+
+bool is_memory(const void* pointer, std::size_t bytes) noexcept {
+#if defined(__linux__)
+  static const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto first = reinterpret_cast<std::uintptr_t>(pointer);
+  for (const std::uintptr_t address : {first, first + (bytes - 1)}) {
+    unsigned char resident = 0;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): pages are found by number
+    if (mincore(reinterpret_cast<void*>(address / page * page), 1, &resident) != 0) return false;
+  }
+#else
+  static_cast<void>(pointer);
+  static_cast<void>(bytes);
+#endif
+  return true;
 }
 
 }  // namespace tack::cpu

@@ -9,5 +9,7 @@ namespace tack::cpu {
 void* allocate_memory(std::size_t bytes) noexcept;
 /// `bytes` as it was asked for.
 void free_memory(void* pointer, std::size_t bytes) noexcept;
+/// Whether the first and the last of `bytes` (at least 1) lie in this process's memory. Where the system cannot tell: true.
+bool is_memory(const void* pointer, std::size_t bytes) noexcept;
 
 }  // namespace tack::cpu
