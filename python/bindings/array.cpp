@@ -57,12 +57,19 @@ void match(const Array& a, BufferView& view, const char* what) {
   }
 }
 
+bool queued(const Array& a) { return a.device().capabilities().queued; }
+
+/// Another library does not know the device's queue: work on memory that it sees is done when the call returns.
+void finish_shared(const Array& a) {
+  if (queued(a) && a.buffer()->shared()) a.device().synchronize();
+}
+
 void read_into(const Array& a, nb::handle destination) {
   BufferView view;
   if (!view.acquire(destination.ptr(), PyBUF_RECORDS)) throw nb::python_error();
   match(a, view, "The destination");
   const auto strides = view.strides();
-  const MaybeRelease release(a.bytes() > release_above_bytes || a.device().capabilities().queued);
+  const MaybeRelease release(a.bytes() > release_above_bytes || queued(a));
   a.read(view->buf, strides);
 }
 
@@ -71,13 +78,16 @@ void write_from(const Array& a, nb::handle source) {
   if (!view.acquire(source.ptr(), PyBUF_RECORDS_RO)) throw nb::python_error();
   match(a, view, "The source");
   const auto strides = view.strides();
-  const MaybeRelease release(a.bytes() > release_above_bytes || a.device().capabilities().queued);
+  const MaybeRelease release(a.bytes() > release_above_bytes || queued(a));
   a.write(view->buf, strides);
+  finish_shared(a);
 }
 
 void copy_from(const Array& a, const Array& source) {
-  const MaybeRelease release(a.bytes() > release_above_bytes || a.device().capabilities().queued || source.device().capabilities().queued);
+  const MaybeRelease release(a.bytes() > release_above_bytes || queued(a) || queued(source));
   a.copy_from(source);
+  finish_shared(a);
+  finish_shared(source);
 }
 
 void fill(const Array& a, const nb::bytes& element) {
@@ -85,8 +95,9 @@ void fill(const Array& a, const nb::bytes& element) {
     throw Error(ErrorCode::invalid_argument, "fill() was given " + std::to_string(element.size()) + " bytes; an element of the array has " +
                                                  std::to_string(a.dtype().size()));
   }
-  const MaybeRelease release(a.bytes() > release_above_bytes);
+  const MaybeRelease release(a.bytes() > release_above_bytes || (queued(a) && a.buffer()->shared()));
   a.fill(element.data());
+  finish_shared(a);
 }
 
 PyType_Slot array_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(&array_getbuffer)},

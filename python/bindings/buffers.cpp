@@ -99,7 +99,10 @@ int export_array(PyObject* self, Py_buffer* view, int flags) {
   if ((asked(PyBUF_C_CONTIGUOUS) || !asked(PyBUF_STRIDES)) && !c) return refuse("The array is not contiguous; copy it with numpy() first");
   if (asked(PyBUF_F_CONTIGUOUS) && !fortran_contiguous(a)) return refuse("The array is not contiguous in Fortran's order");
   if (asked(PyBUF_ANY_CONTIGUOUS) && !c && !fortran_contiguous(a)) return refuse("The array is not contiguous; copy it with numpy() first");
-  if (can.queued) a.device().synchronize();
+  if (can.queued) {
+    const ReleaseGil release;
+    a.device().synchronize();
+  }
 
   auto exported = std::make_unique<Exported>();
   const int lanes = a.dtype().lanes;

@@ -226,11 +226,16 @@ class Array(_runtime.Array):
         return self._host().tolist()
 
     def sum(self, axis: None = None, dtype: None = None, out: None = None) -> int | float:
-        """The sum of all elements: exact for integers, NumPy's pairwise sum for floats.
+        """The sum of all elements: exact for integers; for floats NumPy's pairwise sum, for f32 on a GPU its own, in an order that the size
+        alone decides. Waits for the device.
 
         The parameters are those that ``numpy.sum(a)`` passes, here and below; TypeError for anything but None.
         """
         self._whole("sum", axis, dtype, out)
+        if self._reduces_itself():
+            from .reductions import total
+
+            return total(self)
         from .runtime.host_reduce import exact_sum
 
         return exact_sum(self._host())
@@ -239,12 +244,20 @@ class Array(_runtime.Array):
         """The smallest element; NaN if there is one. Raises ValueError for an empty array."""
         self._whole("min", axis, out)
         self._not_empty("min()")
+        if self._reduces_itself():
+            from .reductions import smallest
+
+            return smallest(self)
         return self._host().min().item()  # type: ignore[no-any-return]
 
     def max(self, axis: None = None, out: None = None) -> int | float:
         """The largest element; NaN if there is one. Raises ValueError for an empty array."""
         self._whole("max", axis, out)
         self._not_empty("max()")
+        if self._reduces_itself():
+            from .reductions import greatest
+
+            return greatest(self)
         return self._host().max().item()  # type: ignore[no-any-return]
 
     def mean(self, axis: None = None, dtype: None = None, out: None = None) -> float:
@@ -256,6 +269,10 @@ class Array(_runtime.Array):
     def _whole(self, what: str, *given: None) -> None:
         if any(value is not None for value in given):
             raise TypeError(f"Array.{what}() reduces the whole array and takes no axis, dtype or out: write a.numpy().{what}(...)")
+
+    def _reduces_itself(self) -> bool:
+        """Whether the device reduces the array; otherwise NumPy does."""
+        return self.device.queued and self.dtype_name == "f32"
 
     def _not_empty(self, what: str) -> None:
         if self.size == 0:

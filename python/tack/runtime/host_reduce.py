@@ -17,7 +17,8 @@ _CHUNK = 1 << 30  # that many 32-bit halves add up within 63 bits
 def exact_sum(values: NDArray[Any]) -> int | float:
     """The sum of all elements as a Python number."""
     if values.dtype.kind == "f":
-        return float(values.sum())
+        with np.errstate(over="ignore", invalid="ignore"):  # inf and NaN are results, as on other devices
+            return float(values.sum())
     if values.size <= _CHUNK and values.itemsize <= 4:
         return int(values.sum(dtype=np.int64))
     total = 0
