@@ -134,6 +134,7 @@ def as_pattern(node: ast.expr) -> str:
 NOT_SHOWN = (
     *("are not supported on", "is not supported on", "arrays is not supported", "nests too deeply", "source", "it takes .+ arguments"),
     *("is not implemented yet", "not a number", "is not known", "outside a loop"),
+    *("in flow that is not uniform", "in a loop that reduces into", ": a group has", "shared memory of"),  # of devices with groups
 )
 
 

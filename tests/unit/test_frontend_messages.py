@@ -512,9 +512,6 @@ def test_workgroup_functions_are_refused_before_anything_else(name: str) -> None
         assert error.capability == "workgroups"
         assert str(error).startswith("Kernel 'k': shared memory, barriers, thread_id and block reductions are not supported on CPU.")
         assert "tack.local_array" in str(error)
-    target = dataclasses.replace(CPU, supports_workgroups=True)
-    with pytest.raises(CompileNotImplementedError, match=f"tack.{name} is not implemented yet"):
-        kernel(loop(f"tack.{name}()"), X32, I32, target=target)
 
 
 def test_f64_and_atomics_that_a_device_lacks() -> None:

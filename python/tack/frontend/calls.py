@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
 from ..errors import CompileNotImplementedError, CompileTypeError
-from ..ir.nodes import ArrayParam, For, Instr, Loc, LocalArray, Var
 from ..ir.nodes import Block as IrBlock
+from ..ir.nodes import For, Instr, Loc, LocalArray, Var
 from ..ir.verify import BIT_FUNCTIONS, MATH_FUNCTIONS
 from ..types import BOOL, DType, f64, i64
 from .builder import weak_constant
@@ -38,6 +39,9 @@ __all__ = ["Calls"]
 _PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
     "local_array": ("dtype", "shape"),
     "local_array_like": ("array", "shape"),
+    "shared": ("dtype", "shape"),
+    "shared_like": ("array", "shape"),
+    **{f"block_{name}": ("value",) for name in ("sum", "min", "max")},
     "bitcast": ("x", "dtype"),
     "atomic_cas": ("array", "index", "compare", "value"),
     **{name: ("array", "index", "value") for name in ATOMICS if name != "atomic_cas"},
@@ -106,7 +110,7 @@ class Calls(Messages):
 
     def intrinsic(self, name: str, origin: str, args: list[Thing], loc: Loc) -> Thing:  # noqa: RET503 - fail() does not return
         if name in WORKGROUP:
-            self.fail(f"tack.{name} is not implemented yet.", loc, "", CompileNotImplementedError)
+            return self.workgroup(name, args, loc)
         atomic = ATOMICS.get(name)
         if atomic is not None:
             return self.atomic(name, atomic, args, loc)
@@ -352,10 +356,8 @@ class Calls(Messages):
         (x,) = self.numbers(name, args, loc)
         to_int = origin in ("math", "builtins")
         if x.const is not None and is_weak(x.type):
-            import math as python
-
             try:
-                value = round(x.const) if name == "round" else getattr(python, name)(x.const)
+                value = round(x.const) if name == "round" else getattr(math, name)(x.const)
             except (ValueError, OverflowError):
                 pass
             else:
@@ -400,7 +402,7 @@ class Calls(Messages):
         ref, index, *values = args
         if not isinstance(ref, ArrayRef):
             self.fail(f"tack.{name} takes an array first, not {describe(ref)}.", loc, f"Write tack.{name}(a, i, ...).")
-        if not isinstance(ref.array, ArrayParam):
+        if isinstance(ref.array, LocalArray):
             self.fail(
                 f"tack.{name} of the local array '{ref.name}', which no other iteration sees.", loc, "Write a plain update: a[i] += v."
             )
@@ -415,16 +417,33 @@ class Calls(Messages):
         return self.value("atomic", dtype, (*operands, *self.indices(ref, [index], loc)), loc, (kind, ref.array))
 
     def call_local_array(self, name: str, origin: str, args: list[Thing], loc: Loc) -> ArrayRef:
-        self.counted(f"tack.{name}", args, 1 if name == "local_array_like" else 2, 2, loc)
+        dtype, shape = self.scratch(name, args, loc)
+        size = dtype.itemsize * math.prod(shape)
+        if size > _MAX_LOCAL_BYTES:
+            self.fail(
+                f"a local array of {size} bytes; the limit is {_MAX_LOCAL_BYTES}.",
+                loc,
+                "Pass an array with a row for each iteration.",
+                CompileTypeError,
+            )
+        array = LocalArray("local", dtype, shape)
+        if self.loop_depth:  # every round starts with zeros again
+            self.zero(array, loc)
+        return ArrayRef(array, array.name)
+
+    def scratch(self, name: str, args: list[Thing], loc: Loc) -> tuple[DType, tuple[int, ...]]:
+        """The dtype and shape that local_array, shared and their _like forms are called with."""
+        like = name.endswith("_like")
+        self.counted(f"tack.{name}", args, 1 if like else 2, 2, loc)
         first = args[0]
-        if name == "local_array_like":
+        if like:
             if not isinstance(first, ArrayRef):
-                self.fail(f"tack.local_array_like takes an array first, not {describe(first)}.", loc)
+                self.fail(f"tack.{name} takes an array first, not {describe(first)}.", loc)
             dtype = first.dtype
             shape: Thing = args[1] if len(args) == 2 else Shape(first)
         else:
             if not isinstance(first, DTypeMeaning):
-                self.fail(f"tack.local_array takes a dtype first, not {describe(first)}.", loc, "Write tack.local_array(tack.f32, 16).")
+                self.fail(f"tack.{name} takes a dtype first, not {describe(first)}.", loc, f"Write tack.{name}(tack.f32, 16).")
             dtype, shape = canonical(first.dtype), args[1]
         if dtype is BOOL:
             self.fail("no array has bool elements.", loc, "Use tack.u8.")
@@ -440,22 +459,9 @@ class Calls(Messages):
             if item.const < 0:
                 self.fail(f"the shape of tack.{name} has the negative length {item.const}.", loc)
             lengths.append(int(item.const))
-        size = dtype.itemsize
-        for n in lengths:
-            size *= n
-        if size > _MAX_LOCAL_BYTES:
-            self.fail(
-                f"a local array of {size} bytes; the limit is {_MAX_LOCAL_BYTES}.",
-                loc,
-                "Pass an array with a row for each iteration.",
-                CompileTypeError,
-            )
         if dtype is f64:
             self.uses.append("f64")
-        array = LocalArray("local", dtype, tuple(lengths))
-        if self.loop_depth:  # every round starts with zeros again
-            self.zero(array, loc)
-        return ArrayRef(array, array.name)
+        return dtype, tuple(lengths)
 
     def zero(self, array: LocalArray, loc: Loc) -> None:
         zero = self.emit("const", array.dtype, (), 0.0 if array.dtype.is_float else 0, loc)
@@ -482,6 +488,9 @@ class Calls(Messages):
         self.block = outer
 
     def call_function(self, callee: FuncMeaning, args: list[Thing], names: tuple[str, ...], loc: Loc) -> Thing:
+        raise NotImplementedError
+
+    def workgroup(self, name: str, args: list[Thing], loc: Loc) -> Thing:
         raise NotImplementedError
 
 

@@ -40,6 +40,7 @@ __all__ = ["Expressions"]
 
 _LIBRARIES: Final = ("tack", "math", "numpy")
 _INDEX_NAMES: Final = "ijklmnop"
+_UNNAMED: Final = ("local", "shared")  # what scratch arrays are called before they are bound to a name
 _MAX_SELECTS: Final = 16  # items of a tuple that is indexed at run time; longer ones are tables
 
 
@@ -313,7 +314,9 @@ class Expressions(Operators):
             length = ref.array.shape[dim]
             if not -length <= value < length:
                 kind = "shared" if isinstance(ref.array, SharedArray) else "local"
-                self.fail(f"index {value} is outside of dimension {dim} of the {kind} array '{ref.name}', which has {length} elements.", loc)
+                self.fail(
+                    f"index {value} is outside of dimension {dim} of the {kind} array '{ref.name}', which has {length} elements.", loc
+                )
             return self.emit("const", i64, (), value % length, loc)
         if not holds(i64, value):
             self.does_not_fit(value, i64, loc)
@@ -492,8 +495,8 @@ class Expressions(Operators):
         assert env is not None
         thing = self.bindable(self.thing(op.args[0]), op.loc)
         name = str(op.attr)
-        if isinstance(thing, ArrayRef) and thing.name == "local" and name[0] not in "%<":
-            thing.name = thing.array.name = name  # type: ignore[misc]
+        if isinstance(thing, ArrayRef) and isinstance(thing.array, ScratchArray) and thing.name in _UNNAMED and name[0] not in "%<":
+            thing.name = thing.array.name = name
         env[name] = Binding(thing, op.loc)
 
     def bindable(self, thing: Thing, loc: Loc) -> Thing:

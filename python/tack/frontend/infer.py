@@ -27,7 +27,7 @@ _WEAK = {"int": (W_INT, i64), "uint": (W_UINT, u64)}
 def infer(fn: Function, args: Sequence[ArgType], env: Environment, target: Target, options: Mapping[str, object]) -> Kernel:
     """The kernel ``fn`` for arguments of these types, in parameter order.
 
-    ``options`` are the decorator's and the call's; they are kept in the kernel and change nothing here.
+    ``options`` are the decorator's and the call's; they are kept in the kernel, with ``block`` where it uses groups.
     Raises CompileError and its subclasses about the user's text, and capabilities.CapabilityError where the target lacks what it uses.
     """
     if len(args) != len(fn.params):
@@ -39,6 +39,8 @@ def infer(fn: Function, args: Sequence[ArgType], env: Environment, target: Targe
         check_uses(fn.name, uses, target)
         frame = Frame(fn, env, None, None, None)
         top = TopLevel(fn.name, target, frame, f64 if "f64" in uses else f32)
+        options = {**dict(fn.source.options), **options}
+        top.set_group(options.get("block"), fn.loc)
         top.params = [_param(index, p, arg, top.weak_float) for index, (p, arg) in enumerate(zip(fn.params, args, strict=True))]
         top.open_segment()
         bindings = {p.name: Binding(_thing(top, param, p), p.loc) for p, param in zip(fn.params, top.params, strict=True)}
@@ -50,7 +52,7 @@ def infer(fn: Function, args: Sequence[ArgType], env: Environment, target: Targe
             items=items,
             written=frozenset(top.written),
             result=top.result,
-            options={**dict(fn.source.options), **options},
+            options={**options, "block": top.group} if "workgroups" in uses else dict(options),
             uses=frozenset(uses.union(top.uses)),
         )
         _narrow(top, kernel)

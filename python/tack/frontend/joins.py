@@ -7,7 +7,6 @@ from typing import Final, TypeAlias
 from ..ir.nodes import Instr, Loc, Node, Var
 from ..types import i64
 from .builder import Exit
-from .calls import Calls
 from .hir import RESULT
 from .meaning import DTypeMeaning, FuncMeaning, Intrinsic, ModuleMeaning, Opaque
 from .promote import join_nums
@@ -24,6 +23,7 @@ from .values import (
     Unusable,
     describe,
 )
+from .workgroups import Workgroups
 
 __all__ = ["Joins", "Slots", "cost"]
 
@@ -107,7 +107,7 @@ def same_type(a: Thing, b: Thing) -> bool:
     return same(a, b)
 
 
-class Joins(Calls):
+class Joins(Workgroups):
     def names_of(self, mask: int) -> list[str]:
         """The local names of a bit mask, in order of first appearance."""
         names = self.frame.fn.names

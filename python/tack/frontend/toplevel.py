@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from ..errors import CompileNotImplementedError
-from ..ir.nodes import Block, Extent, Instr, Item, Loc, LocalArray, Node, Parallel, Reduction, Segment, Sequence, Var
+from ..ir.nodes import Block, Extent, Instr, Item, Loc, Node, Parallel, Reduction, ScratchArray, Segment, Sequence, SharedArray, Var
 from ..types import i64
 from .builder import Loop
 from .extents import NotAnExtent, extent_of
@@ -102,6 +102,7 @@ class TopLevel(Functions):
                 "Statements outside loops run once: write a plain update, a[i] += v.",
                 CompileNotImplementedError,
             )
+        self.check_groups(self.items)
         return [item for item in self.items if not self.idle(item)]
 
     def returns_early(self) -> bool:
@@ -157,9 +158,10 @@ class TopLevel(Functions):
         if isinstance(thing, Tuple):
             return Tuple(tuple(self.carry_thing(f"{name}_{k}", home, item, again) for k, item in enumerate(thing.items)))
         ref = thing.ref if isinstance(thing, (Flat, Shape)) else thing
-        if isinstance(ref, ArrayRef) and isinstance(ref.array, LocalArray):
+        if isinstance(ref, ArrayRef) and isinstance(ref.array, ScratchArray):
+            kind, call = ("shared", "shared") if isinstance(ref.array, SharedArray) else ("local", "local_array")
             return Unusable(
-                "elsewhere", Loc("", 0), "is a local array that was made outside this loop.", "Call tack.local_array inside the loop."
+                "elsewhere", Loc("", 0), f"is a {kind} array that was made outside this loop.", f"Call tack.{call} inside the loop."
             )
         return thing
 
