@@ -38,7 +38,7 @@ from .errors import CompileError, CompileNameError, CompileNotImplementedError, 
 from .funcs import func
 from .inspection import inspect
 from .intrinsics import INTRINSICS
-from .kernels import compile_for_cpu, kernel
+from .kernels import compile_for_cpu, kernel, link_for_cpu
 from .settings import config
 from .sharing import array_from_ptr, from_dlpack
 from .types import f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
@@ -142,6 +142,7 @@ def constant(value: int | float | bool, dtype: DType) -> object:
 
 _runtime.set_errors(CompileError, UnsupportedError)
 _runtime.set_cpu_compiler(compile_for_cpu)
+_runtime.set_object_linker(link_for_cpu)
 
 # Names of Python's builtins (min, max, abs, ...) are left out: `from tack import *` should not hide those.
 __all__ = [

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ._runtime import Device, Dispatcher, Kernel
     from .capture import Guard, Paths
 
-__all__ = ["KernelFunction", "Specialization", "compile_for_cpu", "kernel", "kernel_function", "paths_of"]
+__all__ = ["KernelFunction", "Specialization", "compile_for_cpu", "kernel", "kernel_function", "link_for_cpu", "paths_of"]
 
 _VARARGS, _VARKEYWORDS, _GENERATOR, _COROUTINE = 0x04, 0x08, 0x20, 0x80 | 0x100 | 0x200  # inspect.CO_*
 _OPTIONS = "block=, fast_math=, exact=, simd="
@@ -292,3 +292,10 @@ def compile_for_cpu(name: str, text: str, arch: str, optimize: int, output: str)
     from .runtime.llvm_compiler import compile_ir
 
     return compile_ir(name, text, arch, optimize, output)
+
+
+def link_for_cpu(name: str, code: bytes, functions: list[str], imports: dict[str, int]) -> tuple[list[int], object]:
+    """What the runtime calls to have machine code linked that is not ELF: on macOS and Windows, for kernels from the disk cache too."""
+    from .runtime.llvm_compiler import link_object
+
+    return link_object(name, code, functions, imports)

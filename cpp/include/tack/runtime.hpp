@@ -30,6 +30,26 @@ struct CompileRequest {
 /// Answers object code (or text). May be called from any thread, without locks held; throws Error on failure.
 using CpuCompiler = std::function<std::vector<std::byte>(const CompileRequest&)>;
 
+/// A function outside a kernel's machine code that the code may call, by its name in C.
+struct ImportedSymbol {
+  std::string_view name;
+  void* address;  ///< valid as long as the process
+};
+/// What the CPU backend asks of whoever can link machine code in a format that the runtime does not load itself: Mach-O, COFF. (ELF it
+/// does.)
+struct LinkRequest {
+  std::string name;                         ///< the kernel's
+  std::span<const std::byte> object;        ///< a relocatable object for this machine, as the CpuCompiler answered it
+  std::span<const std::string> functions;   ///< whose addresses are wanted, by their names in LLVM IR
+  std::span<const ImportedSymbol> imports;  ///< all that the object may use of the outside
+};
+struct LinkedObject {
+  std::vector<void*> functions;       ///< addresses in the request's order; null for one that the object does not have
+  std::shared_ptr<const void> owner;  ///< holds the code in memory; dropped with the kernel, on any thread
+};
+/// Links an object into this process. May be called from any thread, without locks held; throws Error on failure.
+using ObjectLinker = std::function<LinkedObject(const LinkRequest&)>;
+
 /// Runs `body(begin, end)` over disjoint pieces that cover [0, n), on up to `threads` threads, and returns when all are done.
 /// `body` does not throw. A host with a scheduler of its own installs one with Runtime::set_parallel_for.
 using ParallelBody = void (*)(void* context, std::int64_t begin, std::int64_t end);
@@ -65,6 +85,8 @@ class TACK_API Runtime : public std::enable_shared_from_this<Runtime> {
   void synchronize();
 
   void set_cpu_compiler(CpuCompiler compiler);
+  /// Without one, machine code that is not ELF is refused with Error(unavailable). On Linux none is ever needed.
+  void set_object_linker(ObjectLinker linker);
   /// Replaces the CPU pool for every CPU device of this runtime; an empty function restores it.
   void set_parallel_for(ParallelFor f);
   /// What CPU devices use where the system lets the pool start no thread. Without one, the launching thread then does all the work.

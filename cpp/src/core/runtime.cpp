@@ -159,6 +159,24 @@ std::vector<std::byte> RuntimeImpl::compile_cpu(const CompileRequest& request) {
   return compiler(request);
 }
 
+LinkedObject RuntimeImpl::link_object(const LinkRequest& request, std::string_view format) {
+  ObjectLinker linker;
+  {
+    const std::lock_guard lock(mutex_);
+    linker = object_linker_;
+  }
+  if (!linker)
+    throw Error(ErrorCode::unavailable,
+                text("Kernel '", request.name, "' cannot be loaded: its machine code is in the ", format,
+                     " format, which the runtime does not link itself, and no linker is installed. In Python, pip install llvmlite; a C++ "
+                     "host installs one with Runtime::set_object_linker, or compiles to ELF."));
+  LinkedObject code = linker(request);
+  if (code.functions.size() != request.functions.size())
+    throw Error(ErrorCode::internal, text("Kernel '", request.name, "': the installed linker answered ", code.functions.size(),
+                                          " addresses for ", request.functions.size(), " functions."));
+  return code;
+}
+
 ParallelFor RuntimeImpl::parallel_for() const {
   const std::lock_guard lock(mutex_);
   return parallel_for_;
@@ -238,6 +256,11 @@ void Runtime::synchronize() {
 void Runtime::set_cpu_compiler(CpuCompiler compiler) {
   const std::lock_guard lock(impl_->mutex_);
   std::swap(impl_->cpu_compiler_, compiler);
+}
+
+void Runtime::set_object_linker(ObjectLinker linker) {
+  const std::lock_guard lock(impl_->mutex_);
+  std::swap(impl_->object_linker_, linker);
 }
 
 void Runtime::set_parallel_for(ParallelFor f) {

@@ -28,6 +28,9 @@ class RuntimeImpl {
 
   /// The installed compiler; throws Error(unavailable) that says how to get one when there is none.
   std::vector<std::byte> compile_cpu(const CompileRequest& request);
+  /// The installed linker's answer, an address or null for each function; throws Error(unavailable) that says how to get a linker when
+  /// there is none. `format` is the object's, for that message.
+  LinkedObject link_object(const LinkRequest& request, std::string_view format);
   /// A host's parallel_for, or empty.
   ParallelFor parallel_for() const;
   /// The same for where the pool cannot start, or empty.
@@ -48,6 +51,7 @@ class RuntimeImpl {
   std::vector<std::unique_ptr<Backend>> backends_;
   std::map<std::string, std::unique_ptr<Device>> devices_;  // by full name; handles share the ownership of the Runtime, see device.hpp
   CpuCompiler cpu_compiler_;
+  ObjectLinker object_linker_;
   ParallelFor parallel_for_, parallel_for_fallback_;
   PrintSink print_sink_;
 };

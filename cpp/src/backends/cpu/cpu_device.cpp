@@ -7,6 +7,7 @@
 
 #include "backends/cpu/cpu_arch.h"
 #include "backends/cpu/cpu_memory.h"
+#include "backends/cpu/object_loader.h"
 #include "core/runtime_impl.h"
 #include "core/text.h"
 #include "core/thread_pool.h"
@@ -30,12 +31,26 @@ void fill_as(void* destination, const void* element, std::size_t count) noexcept
   std::fill(first, first + count, value);
 }
 
+/// Puts machine code where it can run: ELF, and what nobody knows, is for the runtime's own loader, the rest for the installed linker.
+LinkedObject link(RuntimeImpl& runtime, std::span<const std::byte> binary, const std::string& kernel,
+                  std::span<const std::string> functions) {
+  const ObjectFormat format = object_format(binary);
+  if (format == ObjectFormat::mach_o || format == ObjectFormat::coff) {
+    return runtime.link_object({.name = kernel, .object = binary, .functions = functions, .imports = runtime_symbols()},
+                               format == ObjectFormat::mach_o ? "Mach-O" : "COFF");
+  }
+  const std::shared_ptr<const LoadedObject> object = load_object(binary, runtime_symbol, kernel);
+  LinkedObject code{.functions = {}, .owner = object};
+  for (const std::string& function : functions) code.functions.push_back(object->find(function));
+  return code;
+}
+
 }  // namespace
 
 // --- CpuModule ---------------------------------------------------------------------------------------------------------------------
 
-CpuModule::CpuModule(Schedule& schedule, std::string kernel, std::unique_ptr<LoadedObject> object, const std::vector<Function>& functions)
-    : ModuleImpl(std::move(kernel)), schedule_(schedule), object_(std::move(object)) {
+CpuModule::CpuModule(Schedule& schedule, std::string kernel, std::shared_ptr<const void> code, const std::vector<Function>& functions)
+    : ModuleImpl(std::move(kernel)), schedule_(schedule), code_(std::move(code)) {
   entries_.reserve(functions.size());
   for (const Function& function : functions) entries_.push_back(std::make_unique<Entry>(function));
 }
@@ -73,7 +88,7 @@ void CpuModule::launch(std::uint32_t entry, const std::uint64_t* words, std::int
 
 // --- CpuDevice ---------------------------------------------------------------------------------------------------------------------
 
-CpuDevice::CpuDevice(RuntimeImpl& runtime, int threads) : schedule_(runtime, threads) {
+CpuDevice::CpuDevice(RuntimeImpl& runtime, int threads) : runtime_(runtime), schedule_(runtime, threads) {
   const CpuArch arch = detect_arch();
   capabilities_.arch = arch.arch;
   capabilities_.device_name = arch.name;
@@ -124,12 +139,15 @@ void CpuDevice::fill(void* destination, const void* element, std::size_t size, s
 }
 
 std::unique_ptr<ModuleImpl> CpuDevice::load(std::span<const std::byte> binary, const KernelSource& source) {
-  std::unique_ptr<LoadedObject> object = load_object(binary, runtime_symbol, source.name);
+  std::vector<std::string> symbols;
+  symbols.reserve(source.entries.size());
+  for (const EntryPoint& entry : source.entries) symbols.push_back(entry.symbol);
+  LinkedObject code = link(runtime_, binary, source.name, symbols);
   std::vector<CpuModule::Function> functions;
   functions.reserve(source.entries.size());
-  for (const EntryPoint& entry : source.entries) {
-    void* const address = object->find(entry.symbol);
-    if (address == nullptr) {
+  for (std::size_t i = 0; i < source.entries.size(); ++i) {
+    const EntryPoint& entry = source.entries[i];
+    if (code.functions[i] == nullptr) {
       throw Error({.code = ErrorCode::corrupt,
                    .message = text("Kernel '", source.name, "': its machine code has no function '", entry.symbol,
                                    "'. Compile it again; should that not help, please report it."),
@@ -138,9 +156,9 @@ std::unique_ptr<ModuleImpl> CpuDevice::load(std::span<const std::byte> binary, c
                    .native_code = 0,
                    .native_name = {}});
     }
-    functions.push_back({entry.symbol, reinterpret_cast<EntryFunction>(address), entry.cost_hint});
+    functions.push_back({entry.symbol, reinterpret_cast<EntryFunction>(code.functions[i]), entry.cost_hint});
   }
-  return std::make_unique<CpuModule>(schedule_, source.name, std::move(object), functions);
+  return std::make_unique<CpuModule>(schedule_, source.name, std::move(code.owner), functions);
 }
 
 void CpuDevice::launch(const LaunchCommand& command) {

@@ -29,8 +29,8 @@ class CpuModule final : public ModuleImpl {
     EntryFunction address = nullptr;
     double cost_hint = -1.0;  ///< as EntryPoint::cost_hint
   };
-  /// `object` owns the functions' code; null when something else does.
-  CpuModule(Schedule& schedule, std::string kernel, std::unique_ptr<LoadedObject> object, const std::vector<Function>& functions);
+  /// `code` owns the functions' code; null when something else does.
+  CpuModule(Schedule& schedule, std::string kernel, std::shared_ptr<const void> code, const std::vector<Function>& functions);
 
   std::vector<EntryStatistics> statistics() const override;
   double predict(std::uint32_t entry, std::int64_t iterations) const noexcept override;
@@ -44,7 +44,7 @@ class CpuModule final : public ModuleImpl {
     EntryCost cost;
   };
   Schedule& schedule_;
-  const std::unique_ptr<LoadedObject> object_;
+  const std::shared_ptr<const void> code_;
   std::vector<std::unique_ptr<Entry>> entries_;
 };
 
@@ -67,6 +67,7 @@ class CpuDevice final : public DeviceImpl {
   Schedule& schedule() noexcept { return schedule_; }
 
  private:
+  RuntimeImpl& runtime_;
   Schedule schedule_;
 };
 

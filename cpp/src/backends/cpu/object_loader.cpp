@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <utility>
@@ -282,6 +283,18 @@ class Linker {
 };
 
 }  // namespace
+
+ObjectFormat object_format(std::span<const std::byte> object) noexcept {
+  const auto starts_with = [&](std::initializer_list<std::uint8_t> bytes) {
+    return object.size() >= bytes.size() && std::equal(bytes.begin(), bytes.end(), object.begin(),
+                                                       [](std::uint8_t expected, std::byte got) { return std::byte{expected} == got; });
+  };
+  if (starts_with({0x7f, 'E', 'L', 'F'})) return ObjectFormat::elf;
+  if (starts_with({0xcf, 0xfa, 0xed, 0xfe})) return ObjectFormat::mach_o;                 // MH_MAGIC_64
+  if (starts_with({0x64, 0x86}) || starts_with({0x64, 0xaa})) return ObjectFormat::coff;  // IMAGE_FILE_MACHINE_AMD64, _ARM64
+  if (starts_with({0x00, 0x00, 0xff, 0xff})) return ObjectFormat::coff;                   // one with many sections
+  return ObjectFormat::unknown;
+}
 
 const Machine* host_machine() noexcept {
 #if defined(__x86_64__) || defined(_M_X64)

@@ -11,14 +11,9 @@ namespace tack::cpu {
 
 namespace {
 
-struct Row {
-  std::string_view name;
-  void* address;
-};
-
 /// A row; the type picks one overload of a name that C++ gives several.
 template <class Function>
-Row row(std::string_view name, Function* function) noexcept {
+ImportedSymbol row(std::string_view name, Function* function) noexcept {
   return {name, reinterpret_cast<void*>(function)};
 }
 
@@ -26,6 +21,18 @@ using F32 = float(float);
 using F32x2 = float(float, float);
 using F64 = double(double);
 using F64x2 = double(double, double);
+
+template <class Float>
+struct SineCosine {
+  Float sine, cosine;
+};
+
+/// `bytes` of `to` become a 16-byte pattern, repeated; the last one is cut.
+void fill_with_pattern(void* to, const void* pattern, std::size_t bytes) {
+  auto* at = static_cast<std::byte*>(to);
+  for (; bytes > 16; bytes -= 16, at += 16) std::memcpy(at, pattern, 16);
+  std::memcpy(at, pattern, bytes);
+}
 
 // What LLVM's optimiser makes of loops that copy, fill and compare, and what it may call for the math operations that a target has no
 // instruction for. Both precisions of each.
@@ -89,9 +96,17 @@ const auto& table() {
         row<void(float, float*, float*)>("sincosf", [](float x, float* s, float* c) { *s = std::sin(x), *c = std::cos(x); }),
         row<F64>("exp10", [](double x) { return std::pow(10.0, x); }),
         row<F32>("exp10f", [](float x) { return std::pow(10.0f, x); }),
+
+        // The same by the names that macOS has for them, and its way of filling memory with a pattern of 16 bytes.
+        row<void(void*, std::size_t)>("__bzero", [](void* to, std::size_t bytes) { std::memset(to, 0, bytes); }),
+        row<F64>("__exp10", [](double x) { return std::pow(10.0, x); }),
+        row<F32>("__exp10f", [](float x) { return std::pow(10.0f, x); }),
+        row<SineCosine<double>(double)>("__sincos_stret", [](double x) { return SineCosine<double>{std::sin(x), std::cos(x)}; }),
+        row<SineCosine<float>(float)>("__sincosf_stret", [](float x) { return SineCosine<float>{std::sin(x), std::cos(x)}; }),
+        row<void(void*, const void*, std::size_t)>("memset_pattern16", fill_with_pattern),
     };
     // clang-format on
-    std::sort(all.begin(), all.end(), [](const Row& a, const Row& b) { return a.name < b.name; });
+    std::sort(all.begin(), all.end(), [](const ImportedSymbol& a, const ImportedSymbol& b) { return a.name < b.name; });
     return all;
   }();
   return rows;
@@ -99,9 +114,12 @@ const auto& table() {
 
 }  // namespace
 
+std::span<const ImportedSymbol> runtime_symbols() { return table(); }
+
 void* runtime_symbol(std::string_view name) {
   const auto& rows = table();
-  const auto at = std::lower_bound(rows.begin(), rows.end(), name, [](const Row& row, std::string_view key) { return row.name < key; });
+  const auto at =
+      std::lower_bound(rows.begin(), rows.end(), name, [](const ImportedSymbol& row, std::string_view key) { return row.name < key; });
   return at != rows.end() && at->name == name ? at->address : nullptr;
 }
 
