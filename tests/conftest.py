@@ -1,28 +1,68 @@
-"""Options of the whole test suite: ``--require-devices``, ``--require-packages`` and ``--long``; `pytest --help` says what they do."""
+"""Options of the whole test suite: which devices, ``--require-packages`` and ``--long``; `pytest --help` says what they do."""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 
 # How a skip begins whose cause is something that this machine could have.
 MISSING = ("needs ", "could not import ")
 
+DEVICES = ("cpu", "metal", "cuda", "hip", "level_zero")
+SIMULATED = ("cuda-sim",)  # "cuda", over the stand-ins of tests/simulators for the driver and the compiler
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--require-devices",
-        default="cpu",
+        "--devices",
+        default="",
         metavar="A,B",
-        help="device types that must be present; a conformance test of an absent one fails (default: cpu)",
+        help="the devices that conformance tests run on: device types, and simulated ones, which are built first: "
+        f"{', '.join(SIMULATED)} (default: the devices that this machine has)",
+    )
+    parser.addoption(
+        "--require-devices",
+        default="",
+        metavar="A,B",
+        help="devices that must be present; a conformance test of an absent one fails (default: those of --devices, or cpu)",
     )
     parser.addoption("--require-packages", action="store_true", help="a test that skips for want of a package or program fails instead")
     parser.addoption("--long", action="store_true", help="run the tests marked long too")
 
 
+def names_of(config: pytest.Config, option: str) -> list[str]:
+    """The devices that an option names."""
+    names = [name.strip() for name in config.getoption(option).split(",") if name.strip()]
+    unknown = [name for name in names if name not in (*DEVICES, *SIMULATED)]
+    if unknown:
+        raise pytest.UsageError(f"{option}: unknown device types {unknown}; there are {', '.join((*DEVICES, *SIMULATED))}")
+    return names
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "long: takes minutes; runs with --long (tests/run long)")
+    config.addinivalue_line("markers", "needs(capability, ...): runs on devices that have all of them; conformance/conftest.py lists them")
+    wanted = {*names_of(config, "--devices"), *names_of(config, "--require-devices")}
+    for name in sorted(wanted.intersection(SIMULATED)):
+        if name.removesuffix("-sim") in wanted:
+            raise pytest.UsageError(f"{name} and {name.removesuffix('-sim')} cannot be tested by one process: run the suite twice")
+        simulate(name.removesuffix("-sim"))
+
+
+def simulate(kind: str) -> None:
+    """Makes the stand-ins this process's driver and compiler, and those of the processes that it starts. Before tack is imported."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        return  # inherited
+    if "tack" in sys.modules:
+        raise pytest.UsageError("tack was imported before the simulators could be chosen")
+    sys.path.insert(0, str(Path(__file__).parent / "simulators"))
+    import build
+
+    os.environ.update(build.settings(kind))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

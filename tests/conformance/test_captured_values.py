@@ -15,6 +15,8 @@ import pytest
 
 import tack
 
+pytestmark = pytest.mark.usefixtures("device")  # the arrays are made on it
+
 G: Any = 2.0
 
 
@@ -37,7 +39,7 @@ def _g_is_restored() -> Iterator[None]:
 
 
 def compiled() -> int:
-    d = tack.device("cpu")
+    d = tack.get_default_device()
     return d.compiled + d.loaded
 
 

@@ -18,7 +18,7 @@ import pytest
 
 import tack
 
-LANES = (None, 1, 4, 16)
+LANES = (None, *(pytest.param(lanes, marks=pytest.mark.needs("lanes and threads")) for lanes in (1, 4, 16)))
 
 
 @pytest.fixture(autouse=True)

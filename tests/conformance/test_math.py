@@ -39,7 +39,9 @@ def two(function: Any, **options: Any) -> Any:
     return apply
 
 
-@pytest.mark.parametrize("lanes", [1, None], ids=["lanes1", "lanes"])
+@pytest.mark.parametrize(
+    "lanes", [pytest.param(1, marks=pytest.mark.needs("lanes and threads"), id="lanes1"), pytest.param(None, id="lanes")]
+)
 @pytest.mark.parametrize(("name", "t"), CASES)
 def test_bits_are_the_librarys(device: tack.Device, name: str, t: str, lanes: int | None) -> None:
     args = samples(name, t, 3000)

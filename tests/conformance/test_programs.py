@@ -18,7 +18,9 @@ from tack.mathlink import math
 
 NUMPY: dict[str, Any] = {"f32": np.float32, "f64": np.float64, "u8": np.uint8, "i32": np.int32, "i64": np.int64}
 CASES = [pytest.param(p, t, id=f"{p.name}-{t}") for p in PROGRAMS for t in p.dtypes]
-SIMD = [pytest.param(1, id="lanes1"), pytest.param(None, id="lanes")]
+CPU = pytest.mark.needs("lanes and threads")
+SIMD = [pytest.param(1, id="lanes1", marks=CPU), pytest.param(None, id="lanes")]
+THREADS = [pytest.param(1, id="thread1", marks=CPU), pytest.param(None, id="threads")]
 
 
 def made(program: Program, dtype: str, size: int) -> tuple[list[Any], dict[int, np.ndarray]]:
@@ -37,11 +39,9 @@ def compare(program: Program, got: np.ndarray, want: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("simd", SIMD)
-@pytest.mark.parametrize("threads", [1, None], ids=["thread1", "threads"])
+@pytest.mark.parametrize("threads", THREADS)
 @pytest.mark.parametrize(("program", "dtype"), CASES)
 def test_program(device: tack.Device, program: Program, dtype: str, threads: int | None, simd: int | None) -> None:
-    if device.type != "cpu" and (threads or simd):
-        pytest.skip("threads and lanes are the CPU's")
     where = tack.device("cpu", num_threads=threads) if threads else device
     # Mandelbrot's counts are compared exactly: without fma, as NumPy has none.
     kernel = variant(program.kernel, exact=program.name == "mandelbrot", **({} if simd is None else {"simd": simd}))

@@ -1,4 +1,4 @@
-"""The conformance suite's own machinery: required devices, and excuses that are verified."""
+"""The conformance suite's own machinery: the devices it runs on, what tests need of them, and excuses that are verified."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import pytest
 pytest_plugins = ["pytester"]
 CONFORMANCE = Path(__file__).parent.parent / "conformance"
 TESTS = """
+    import pytest
+
     def test_refused(device):
         raise NotImplementedError("kernel 'k' uses f64")
 
@@ -79,3 +81,48 @@ def test_an_unknown_required_device_is_a_usage_error(pytester: pytest.Pytester) 
     result = outcomes(pytester, "--require-devices=abacus")
     assert result.ret != 0
     assert "unknown device types ['abacus']" in result.stderr.str() + result.stdout.str()
+
+
+def test_devices_that_cannot_be_tested_together_are_a_usage_error(pytester: pytest.Pytester) -> None:
+    suite(pytester)
+    result = outcomes(pytester, "--devices=cuda-sim,cuda")
+    assert result.ret != 0
+    assert "cuda-sim and cuda cannot be tested by one process" in result.stderr.str() + result.stdout.str()
+
+
+NEEDS = """
+    import pytest
+
+    @pytest.mark.needs("lanes and threads")
+    def test_of_the_cpu(device):
+        pass
+
+    @pytest.mark.needs("lanes and threads", "queue")
+    def test_of_no_device(device):
+        assert False
+
+    @pytest.mark.parametrize("n", [1, pytest.param(2, marks=pytest.mark.needs("workgroups"))])
+    def test_of_some(device, n):
+        assert n == 1
+
+    def test_of_the_host():
+        pass
+"""
+
+
+def test_a_test_runs_where_what_it_needs_is(pytester: pytest.Pytester) -> None:
+    suite(pytester)
+    (pytester.path / "tests/conformance/test_some.py").write_text("\n".join(line[4:] for line in NEEDS.splitlines()))
+    outcomes(pytester).assert_outcomes(passed=3, deselected=2)
+    outcomes(pytester, "--devices=metal").assert_outcomes(errors=4, deselected=1)  # required and absent; the host's own is the CPU's
+    outcomes(pytester, "--devices=cpu,metal", "--require-devices=cpu").assert_outcomes(passed=3, deselected=2)
+
+
+def test_an_unknown_need_is_a_usage_error(pytester: pytest.Pytester) -> None:
+    suite(pytester)
+    (pytester.path / "tests/conformance/test_some.py").write_text(
+        "import pytest\n@pytest.mark.needs('wings')\ndef test_some(device):\n    pass\n"
+    )
+    result = outcomes(pytester)
+    assert result.ret != 0
+    assert "needs {'wings'}" in result.stderr.str() + result.stdout.str()
