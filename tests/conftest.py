@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Generator
-from pathlib import Path
 
 import pytest
 
@@ -59,10 +58,12 @@ def simulate(kind: str) -> None:
         return  # inherited
     if "tack" in sys.modules:
         raise pytest.UsageError("tack was imported before the simulators could be chosen")
-    sys.path.insert(0, str(Path(__file__).parent / "simulators"))
-    import build
+    from simulators import build  # tests/ is on the path, as conftest.py lies there
 
-    os.environ.update(build.settings(kind))
+    try:
+        os.environ.update({**build.environment(kind, devices=2), **{k: v for k, v in os.environ.items() if k.startswith("TACK_SIM_")}})
+    except build.Unavailable as error:
+        raise pytest.UsageError(f"{kind}-sim: {error}") from None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
