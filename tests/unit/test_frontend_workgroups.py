@@ -5,91 +5,23 @@ from __future__ import annotations
 import dataclasses
 import random
 import textwrap
-from typing import Any
 
 import numpy as np
 import pytest
-from frontend_env import CPU, FLOAT, I32, INT, X32, DictEnvironment, source
+from frontend_env import CPU, FLOAT, I32, INT, X32
+from group_programs import EARLY, GPU, HISTOGRAM, I64, REVERSE, SCAN, TRANSPOSE, UNIFORM, X2, grouped, loop
 from ir_builder import Builder, array, over
 
 from tack import types
 from tack.errors import CompileError, CompileNotImplementedError, CompileTypeError, CompileValueError
 from tack.frontend.capabilities import CapabilityError
-from tack.frontend.infer import infer
-from tack.frontend.meaning import ArgType, ArrayArg, ScalarArg
-from tack.frontend.parse import parse
+from tack.frontend.meaning import ArrayArg, ScalarArg
 from tack.ir.groups import reduce
 from tack.ir.interpret import InterpreterError, run
 from tack.ir.nodes import Instr, Kernel, Loc, Parallel, Var
 from tack.ir.text import to_text
 from tack.ir.uniformity import analyse, uses_groups
 from tack.ir.verify import verify
-
-GPU = dataclasses.replace(CPU, backend="cuda", title="CUDA", supports_workgroups=True, max_group=1024, shared_bytes=48 << 10)
-X2 = ArrayArg(types.f32, 2)
-I64 = ArrayArg(types.i64, 1)
-
-
-def grouped(text: str, *args: ArgType, block: int | None = None, target: Any = GPU, **names: Any) -> Kernel:
-    """The kernel ``k`` in ``text``, for a device with groups."""
-    made = infer(parse(source(text)), args, DictEnvironment(names), target, {} if block is None else {"block": block})
-    verify(made)
-    return made
-
-
-def loop(body: str, head: str = "out, x") -> str:
-    return f"def k({head}):\n    for i in range(len(x)):\n{textwrap.indent(textwrap.dedent(body).strip(), ' ' * 8)}\n"
-
-
-REVERSE = loop("""
-    s = tack.shared_like(x, tack.block_dim())
-    t = tack.thread_id()
-    s[t] = x[i]
-    tack.barrier()
-    last = min(tack.block_dim(), len(x) - tack.block_id() * tack.block_dim()) - 1
-    out[i] = s[last - t]
-""")
-SCAN = loop("""
-    s = tack.shared(tack.i64, tack.block_dim())
-    t = tack.thread_id()
-    s[t] = x[i]
-    tack.barrier()
-    step = 1
-    while step < tack.block_dim():
-        before = s[t - step] if t >= step else 0
-        tack.barrier()
-        s[t] += before
-        tack.barrier()
-        step *= 2
-    out[i] = s[t]
-""")
-HISTOGRAM = loop(
-    """
-    s = tack.shared(tack.i32, 16)
-    t = tack.thread_id()
-    if t < 16:
-        s[t] = 0
-    tack.barrier()
-    tack.atomic_add(s, x[i] % 16, 1)
-    tack.barrier()
-    if t < 16:
-        tack.atomic_add(bins, t, s[t])
-    """,
-    "bins, x",
-)
-TRANSPOSE = """
-def k(out, x):
-    for linear in range(((x.shape[0] + 7) // 8) * ((x.shape[1] + 7) // 8) * 64):
-        tile = tack.shared(tack.f32, (8, 9))
-        t, across = tack.thread_id(), (x.shape[1] + 7) // 8
-        r, c = t // 8, t % 8
-        top, left = tack.block_id() // across * 8, tack.block_id() % across * 8
-        if top + r < x.shape[0] and left + c < x.shape[1]:
-            tile[r, c] = x[top + r, left + c]
-        tack.barrier()
-        if left + r < x.shape[1] and top + c < x.shape[0]:
-            out[left + r, top + c] = tile[c, r]
-"""
 
 
 @pytest.mark.parametrize("block", [1, 2, 7, 64, 128, 256])
@@ -287,23 +219,6 @@ def test_atomics_of_all_kinds_on_shared_memory() -> None:
 # --- uniformity -------------------------------------------------------------------------------------------------------------------
 
 
-UNIFORM = [
-    "tack.barrier()",
-    "if n > 3:\n    tack.barrier()",
-    "if len(x) > 3 and tack.block_id() < 7:\n    tack.barrier()",
-    "for j in range(n):\n    if j == 5:\n        break\n    tack.barrier()\nelse:\n    tack.barrier()",
-    "j = n\nwhile j > 0:\n    j //= 2\n    tack.barrier()",
-    "while tack.block_max(x[i]) > n:\n    x[i] -= 1\n    tack.barrier()",
-    "if tack.block_sum(x[i]) > 0:\n    tack.barrier()",
-    "for j in range(3):\n    tack.barrier()\n    if x[i] > j:\n        continue\n    x[i] += 1",
-    "tack.barrier()\nif x[i] > 0:\n    continue\nx[i] = 1",
-    "a = 1\nif n > 3:\n    a = 2\nelse:\n    a = tack.block_id()\nif a == 2:\n    tack.barrier()",
-    "if x[i] > 0:\n    x[i] = 1\ntack.barrier()",
-    "for j in range(int(x[i])):\n    if j > 3:\n        break\ntack.barrier()",
-    "v = early(x[i])\ntack.barrier()\nx[i] = v",
-    "v = early(n)\nif v > 1:\n    tack.barrier()",
-    "w = x[i] if n else 1.0\ntack.barrier()\nx[i] = w",
-]
 NOT_UNIFORM = [
     ("if x[i] > 0:\n    tack.barrier()", 13, "the condition at line 12 depends on an element of 'x'"),
     ("if i > 0:\n    tack.barrier()", 13, "the condition at line 12 depends on the loop's index 'i'"),
@@ -331,7 +246,6 @@ NOT_UNIFORM = [
     ("if i == 0 or tack.block_sum(x[i]) > 3:\n    x[i] = 1", 12, "the condition at line 12"),
     ("if early(x[i]) > 0:\n    tack.barrier()", 13, "the condition at line 12"),
 ]
-EARLY = "def early(v):\n    for j in range(9):\n        if v > j:\n            return j\n    return 0.0\n"
 
 
 @pytest.mark.parametrize("body", UNIFORM)
@@ -384,7 +298,14 @@ def test_a_collective_in_a_function_is_refused_where_it_stands() -> None:
         (
             loop("s = tack.shared(tack.i8, 49000)\nt = tack.shared(tack.u8, 200)\ns[0] = t[0]", "x, n"),
             CompileValueError,
-            "shared memory of 49000 bytes for 's', 49208 with those before it; a group has 49152 on CUDA",
+            "shared memory of 49000 bytes for 's', 49208 with what else the loop shares; a group has 49152 on CUDA",
+        ),
+        (
+            loop(
+                "s = tack.shared(tack.i8, 48000)\ns[0] = 1\nx[i] = tack.block_sum(x[i]) + tack.block_max(x[i]) + tack.block_sum(n)", "x, n"
+            ),
+            CompileValueError,
+            "shared memory of 2048 bytes for tack.block_sum, 51072 with what else the loop shares; a group has 49152 on CUDA",
         ),
         (
             "def k(x, n):\n    tack.barrier()\n    for i in range(n):\n        x[i] = 1\n",

@@ -34,6 +34,7 @@ from ..ir.reduction import BLOCK_SIZE, BLOCKS
 from ..ir.source import ArgumentSpec, ParamSlot, RecordSite, Step
 from ..types import i64
 from .checks import Checks
+from .groups import lower_groups
 from .legalize import is_pure, reads, simplify, writes
 from .lower import Lowering, MathLibrary, frequent, index_prologue
 from .lower_ops import Builder
@@ -271,6 +272,8 @@ class _Planner:
     def _add(self, entry: EntryPlan, start: list[Extent], stop: list[Extent], step: list[Extent]) -> None:
         entry.symbol = f"{self.symbol}_{len(self.entries)}"
         simplify(entry.prologue, entry.body, [r.var for r in entry.reductions])
+        if "workgroups" in self.kernel.uses:
+            lower_groups(entry.prologue, entry.body, int(str(self.kernel.options["block"])), entry.single)
         self.steps.append(Step("launch", len(self.entries), start, stop, step))
         self.entries.append(entry)
 

@@ -101,7 +101,7 @@ class Workgroups(Calls):
                     frame,
                 )
             self.check_flow(item.indices if isinstance(item, Parallel) else [], item.body)
-            self.check_size(arrays)
+            self.check_size(arrays, item.body)
 
     def first_use(self, used: Instr | None, arrays: list[SharedArray]) -> tuple[Frame, Loc | None, str]:
         if used is not None:
@@ -131,20 +131,22 @@ class Workgroups(Calls):
             self.group_frames[collective],
         )
 
-    def check_size(self, arrays: list[SharedArray]) -> None:
-        total = 0
-        for array in arrays:
-            size = array.dtype.itemsize * math.prod(array.shape)
+    def check_size(self, arrays: list[SharedArray], body: Block) -> None:
+        """What the arrays and the block reductions of a loop need together, against what a group has."""
+        most, total = self.target.shared_bytes, 0
+        needs: list[tuple[str, int, Instr | SharedArray]] = [(f"'{a.name}'", a.dtype.itemsize * math.prod(a.shape), a) for a in arrays]
+        reductions = {i.type: i for i in instructions(body) if i.op == "block_reduce"}  # those of one type use the same memory
+        needs += [(_name(i), t.itemsize * self.group, i) for t, i in reductions.items() if t is not None]
+        for what, size, where in needs:
             total = -(-total // _ALIGNMENT) * _ALIGNMENT + size
-            if total > self.target.shared_bytes:
-                sum_of = "" if total == size else f", {total} with those before it"
+            if total > most:
+                sum_of = "" if total == size else f", {total} with what else the loop shares"
                 self.fail(
-                    f"shared memory of {size} bytes for '{array.name}'{sum_of}; a group has {self.target.shared_bytes} "
-                    f"on {self.target.title}.",
-                    array.loc,
+                    f"shared memory of {size} bytes for {what}{sum_of}; a group has {most} on {self.target.title}.",
+                    where.loc,
                     "Share fewer elements, or a smaller dtype, and go over the data in pieces.",
                     CompileValueError,
-                    self.group_frames[array],
+                    self.group_frames[where],
                 )
 
 
