@@ -1,0 +1,364 @@
+// cuda/nvrtc.cpp -- the NVRTC stand-in: takes CUDA C++ text, compiles it for the host, gives it out as cubin and PTX.
+#include <cstring>
+#include <map>
+#include <memory>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "../engine/compile.h"
+#include "../engine/control.h"
+#include "../engine/table.h"
+#include "image.h"
+
+namespace sim {
+const char* const library_name = "libnvrtc";
+}
+
+namespace {
+
+using namespace sim;
+
+// NVRTC's results; source: NVRTC manual, nvrtcResult.
+#define SIM_NVRTC_RESULTS(X)                                                         \
+  X(success, NVRTC_SUCCESS, 0)                                                       \
+  X(out_of_memory, NVRTC_ERROR_OUT_OF_MEMORY, 1)                                     \
+  X(program_creation, NVRTC_ERROR_PROGRAM_CREATION_FAILURE, 2)                       \
+  X(invalid_input, NVRTC_ERROR_INVALID_INPUT, 3)                                     \
+  X(invalid_program, NVRTC_ERROR_INVALID_PROGRAM, 4)                                 \
+  X(invalid_option, NVRTC_ERROR_INVALID_OPTION, 5)                                   \
+  X(compilation, NVRTC_ERROR_COMPILATION, 6)                                         \
+  X(builtin_operation, NVRTC_ERROR_BUILTIN_OPERATION_FAILURE, 7)                     \
+  X(no_name_expressions_after, NVRTC_ERROR_NO_NAME_EXPRESSIONS_AFTER_COMPILATION, 8) \
+  X(no_lowered_names_before, NVRTC_ERROR_NO_LOWERED_NAMES_BEFORE_COMPILATION, 9)     \
+  X(name_expression, NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID, 10)                      \
+  X(internal, NVRTC_ERROR_INTERNAL_ERROR, 11)
+#define SIM_NVRTC_ENUMERATOR(name, original, value) name = value,
+enum class Outcome : int { SIM_NVRTC_RESULTS(SIM_NVRTC_ENUMERATOR) };
+#undef SIM_NVRTC_ENUMERATOR
+
+struct Program {
+  std::string text, name, log;
+  std::vector<std::string> expressions;
+  bool compiled = false;
+  std::string cubin, ptx;
+};
+
+Table<Program>& programs() {
+  static Table<Program>* const all = new Table<Program>("programs", 0x5c20);
+  return *all;
+}
+
+template <std::size_t N>
+struct Name {
+  char text[N];
+  constexpr Name(const char (&given)[N]) {  // NOLINT(google-explicit-constructor): a literal is what is meant
+    for (std::size_t i = 0; i < N; ++i) text[i] = given[i];
+  }
+};
+
+template <Name name, class F>
+Outcome call(F body) {
+  static CallSite site(name.text);
+  auto result = static_cast<Outcome>(Control::instance().enter(site));
+  if (result == Outcome::success) result = body();
+  if (Control::instance().tracing()) Control::instance().trace(std::string(name.text) + " -> " + std::to_string(static_cast<int>(result)));
+  return result;
+}
+
+// The same, for a call about a program.
+template <Name name, class F>
+Outcome call_on(void* handle, F body) {
+  return call<name>([&] {
+    const auto program = programs().find(reinterpret_cast<std::uint64_t>(handle));
+    return program == nullptr ? Outcome::invalid_program : body(*program);
+  });
+}
+
+constexpr int architectures[] = {75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121};
+
+struct Options {
+  cuda::Image image;
+  bool virtual_architecture = true;
+  std::vector<std::string> host;
+};
+
+// Options as NVRTC's manual lists them; what changes nothing here is accepted.
+std::string read_options(const std::vector<std::string>& given, Options& options) {
+  static const std::set<std::string> known{"-default-device",
+                                           "--device-as-default-execution-space",
+                                           "-lineinfo",
+                                           "--generate-line-info",
+                                           "-G",
+                                           "--device-debug",
+                                           "-w",
+                                           "--disable-warnings",
+                                           "--extra-device-vectorization",
+                                           "-extra-device-vectorization",
+                                           "-restrict",
+                                           "--restrict",
+                                           "--dopt",
+                                           "-dopt",
+                                           "--relocatable-device-code",
+                                           "-rdc",
+                                           "--maxrregcount",
+                                           "-maxrregcount",
+                                           "--ftz",
+                                           "-ftz",
+                                           "--prec-sqrt",
+                                           "-prec-sqrt",
+                                           "--prec-div",
+                                           "-prec-div",
+                                           "--modify-stack-limit",
+                                           "-modify-stack-limit",
+                                           "--diag-suppress",
+                                           "-diag-suppress",
+                                           "--diag-error",
+                                           "-diag-error",
+                                           "--optimization-info",
+                                           "-opt-info",
+                                           "--display-error-number",
+                                           "-err-no",
+                                           "--no-display-error-number",
+                                           "-no-err-no",
+                                           "--split-compile",
+                                           "-split-compile",
+                                           "--minimal",
+                                           "-minimal",
+                                           "--device-int128",
+                                           "-device-int128",
+                                           "--ptxas-options",
+                                           "-Xptxas",
+                                           "--extensible-whole-program",
+                                           "-ewp"};
+  options.image.architecture = 75;
+  bool contract = true;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const std::string& option = given[i];
+    const std::size_t equals = option.find('=');
+    std::string key = option.substr(0, equals);
+    std::string value = equals == std::string::npos ? "" : option.substr(equals + 1);
+    if (key == "--gpu-architecture" || key == "-arch") {
+      char kind[16] = "", letter[4] = "";
+      int number = 0;
+      if (std::sscanf(value.c_str(), "%15[a-z]_%d%3s", kind, &number, letter) < 2) return option;
+      bool supported = false;
+      for (const int a : architectures) supported = supported || a == number;
+      options.virtual_architecture = std::strcmp(kind, "compute") == 0;
+      if (!supported || (!options.virtual_architecture && std::strcmp(kind, "sm") != 0)) return option;
+      options.image.architecture = number;
+      options.image.specific = letter[0] == 'a';
+    } else if (key == "--fmad" || key == "-fmad") {
+      if (value != "true" && value != "false") return option;
+      contract = value == "true";
+    } else if (key == "--use_fast_math" || key == "-use_fast_math") {
+      contract = true;
+    } else if (key == "--std" || key == "-std") {
+      if (value != "c++11" && value != "c++14" && value != "c++17" && value != "c++20") return option;
+      options.host.push_back("-std=" + value);
+    } else if (option == "-D" || option == "--define-macro" || option == "-U" || option == "--undefine-macro") {
+      if (++i == given.size()) return option;
+      options.host.push_back((option == "-D" || option == "--define-macro" ? "-D" : "-U") + given[i]);
+    } else if (key == "--define-macro") {
+      options.host.push_back("-D" + value);
+    } else if (option.starts_with("-D") || option.starts_with("-U") || option.starts_with("-I")) {
+      options.host.push_back(option);
+    } else if (key == "--include-path") {
+      options.host.push_back("-I" + value);
+    } else if (!known.contains(key)) {
+      return option;
+    }
+  }
+#if defined(__x86_64__)
+  if (contract) options.host.emplace_back("-mfma");
+#endif
+  options.host.emplace_back(contract ? "-ffp-contract=fast" : "-ffp-contract=off");
+  options.host.push_back("-D__CUDA_ARCH__=" + std::to_string(options.image.architecture * 10));
+  return {};
+}
+
+// GCC's messages, "file:line:column: error: text", in the form of NVRTC's, "file(line): error: text", with its closing line.
+std::string reworded(const std::string& log, const std::string& name) {
+  std::istringstream in(log);
+  std::string out;
+  int errors = 0;
+  for (std::string line; std::getline(in, line);) {
+    for (const char* kind : {"error", "warning", "note"}) {
+      const std::size_t at = line.find(std::string(": ") + kind + ": ");
+      const std::size_t first = line.find(':');
+      if (at == std::string::npos || first >= at) continue;
+      const std::size_t second = line.find(':', first + 1);
+      line = line.substr(0, first) + "(" + line.substr(first + 1, std::min(second, at) - first - 1) + ")" + line.substr(at);
+      if (kind[0] == 'e') ++errors;
+      break;
+    }
+    if (line.find(": In function ") != std::string::npos || line.starts_with("In file included")) continue;
+    out += line + '\n';
+  }
+  if (errors > 0)
+    out += "\n" + std::to_string(errors) + (errors == 1 ? " error" : " errors") + " detected in the compilation of \"" + name + "\".\n";
+  return out;
+}
+
+Outcome compile_program(Program& program, const std::vector<std::string>& given) {
+  Options options;
+  const std::string refused = read_options(given, options);
+  if (!refused.empty()) {
+    program.log = "nvrtc: error: invalid value or unrecognized option " + refused + "\n";
+    return Outcome::invalid_option;
+  }
+  CompileRequest request;
+  request.text = mark_shared(program.text);
+  request.name = program.name;
+  request.builtins = "cuda_builtins.h";
+  request.options = options.host;
+  request.kernels = find_kernels(program.text);
+  for (std::size_t i = 0; i < program.expressions.size(); ++i) {
+    request.kernels.push_back({"lowered_" + std::to_string(i), program.expressions[i], 0});
+  }
+  const Compiled compiled = compile(request);
+  program.log = reworded(compiled.log, program.name);
+  if (!compiled.ok) return Outcome::compilation;
+  options.image.compiler = settings().compiler_version;
+  options.image.object = compiled.object;
+  if (!options.virtual_architecture) program.cubin = encode(options.image);
+  options.image.ptx = true;
+  program.ptx = encode(options.image);
+  program.compiled = true;
+  return Outcome::success;
+}
+
+Outcome give_size(const std::string& text, std::size_t extra, std::size_t* size) {
+  if (size == nullptr) return Outcome::invalid_input;
+  *size = text.size() + extra;
+  return Outcome::success;
+}
+
+Outcome give(const std::string& text, std::size_t extra, char* out) {
+  if (out == nullptr) return Outcome::invalid_input;
+  std::memcpy(out, text.c_str(), text.size() + extra);
+  return Outcome::success;
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+Outcome nvrtcVersion(int* major, int* minor) {
+  return call<"nvrtcVersion">([&] {
+    if (major == nullptr || minor == nullptr) return Outcome::invalid_input;
+    *major = settings().compiler_version / 1000;
+    *minor = settings().compiler_version % 1000 / 10;
+    return Outcome::success;
+  });
+}
+
+const char* nvrtcGetErrorString(Outcome outcome) {
+  switch (outcome) {
+#define SIM_NVRTC_CASE(name, original, value) \
+  case Outcome::name:                         \
+    return #original;
+    SIM_NVRTC_RESULTS(SIM_NVRTC_CASE)
+#undef SIM_NVRTC_CASE
+  }
+  return "NVRTC_ERROR unknown";
+}
+
+Outcome nvrtcGetNumSupportedArchs(int* count) {
+  return call<"nvrtcGetNumSupportedArchs">([&] {
+    if (count == nullptr) return Outcome::invalid_input;
+    *count = static_cast<int>(std::size(architectures));
+    return Outcome::success;
+  });
+}
+
+Outcome nvrtcGetSupportedArchs(int* out) {
+  return call<"nvrtcGetSupportedArchs">([&] {
+    if (out == nullptr) return Outcome::invalid_input;
+    std::copy(std::begin(architectures), std::end(architectures), out);
+    return Outcome::success;
+  });
+}
+
+Outcome nvrtcCreateProgram(void** program, const char* text, const char* name, int headers, const char* const*, const char* const*) {
+  return call<"nvrtcCreateProgram">([&] {
+    if (program == nullptr || text == nullptr || headers != 0) return Outcome::invalid_input;
+    auto made = std::make_shared<Program>();
+    made->text = text;
+    made->name = name == nullptr || *name == '\0' ? "default_program" : name;
+    *program = reinterpret_cast<void*>(programs().add(made));
+    return Outcome::success;
+  });
+}
+
+Outcome nvrtcDestroyProgram(void** program) {
+  return call<"nvrtcDestroyProgram">([&] {
+    if (program == nullptr || programs().remove(reinterpret_cast<std::uint64_t>(*program)) == nullptr) return Outcome::invalid_program;
+    *program = nullptr;
+    return Outcome::success;
+  });
+}
+
+Outcome nvrtcCompileProgram(void* handle, int count, const char* const* options) {
+  return call_on<"nvrtcCompileProgram">(handle, [&](Program& program) {
+    if (count < 0 || (count > 0 && options == nullptr)) return Outcome::invalid_input;
+    return compile_program(program, std::vector<std::string>(options, options + count));
+  });
+}
+
+Outcome nvrtcAddNameExpression(void* handle, const char* expression) {
+  return call_on<"nvrtcAddNameExpression">(handle, [&](Program& program) {
+    if (expression == nullptr) return Outcome::invalid_input;
+    if (program.compiled) return Outcome::no_name_expressions_after;
+    program.expressions.emplace_back(expression);
+    return Outcome::success;
+  });
+}
+
+Outcome nvrtcGetLoweredName(void* handle, const char* expression, const char** lowered) {
+  return call_on<"nvrtcGetLoweredName">(handle, [&](Program& program) {
+    static const std::vector<std::string>* const names = [] {
+      auto* all = new std::vector<std::string>;
+      for (int i = 0; i < 256; ++i) all->push_back("lowered_" + std::to_string(i));
+      return all;
+    }();
+    if (expression == nullptr || lowered == nullptr) return Outcome::invalid_input;
+    if (!program.compiled) return Outcome::no_lowered_names_before;
+    for (std::size_t i = 0; i < program.expressions.size(); ++i) {
+      if (program.expressions[i] != expression) continue;
+      *lowered = (*names)[i].c_str();
+      return Outcome::success;
+    }
+    return Outcome::name_expression;
+  });
+}
+
+Outcome nvrtcGetCUBINSize(void* handle, std::size_t* size) {
+  return call_on<"nvrtcGetCUBINSize">(handle,
+                                      [&](Program& p) { return p.compiled ? give_size(p.cubin, 0, size) : Outcome::invalid_program; });
+}
+
+Outcome nvrtcGetCUBIN(void* handle, char* out) {
+  return call_on<"nvrtcGetCUBIN">(
+      handle, [&](Program& p) { return p.compiled && !p.cubin.empty() ? give(p.cubin, 0, out) : Outcome::invalid_program; });
+}
+
+Outcome nvrtcGetPTXSize(void* handle, std::size_t* size) {
+  return call_on<"nvrtcGetPTXSize">(handle, [&](Program& p) { return p.compiled ? give_size(p.ptx, 1, size) : Outcome::invalid_program; });
+}
+
+Outcome nvrtcGetPTX(void* handle, char* out) {
+  return call_on<"nvrtcGetPTX">(handle, [&](Program& p) { return p.compiled ? give(p.ptx, 1, out) : Outcome::invalid_program; });
+}
+
+Outcome nvrtcGetProgramLogSize(void* handle, std::size_t* size) {
+  return call_on<"nvrtcGetProgramLogSize">(handle, [&](Program& p) { return give_size(p.log, 1, size); });
+}
+
+Outcome nvrtcGetProgramLog(void* handle, char* out) {
+  return call_on<"nvrtcGetProgramLog">(handle, [&](Program& p) { return give(p.log, 1, out); });
+}
+}
+#pragma GCC visibility pop

@@ -1,0 +1,227 @@
+// cuda/texture.cpp -- the CUDA driver stand-in: arrays of float texels, copies to and from them, texture objects.
+#include <cstring>
+
+#include "driver.h"
+
+namespace sim::cuda {
+namespace {
+
+constexpr int float_format = 0x20, array_resource = 0;
+constexpr unsigned known_texture_flags = 1 | 2 | 0x20, normalized = 2;  // as integer, normalized coordinates, no trilinear optimization
+
+// CUDA_ARRAY3D_DESCRIPTOR.
+struct ArrayDescription {
+  std::size_t width, height, depth;
+  int format;
+  unsigned channels, flags;
+};
+
+// One side of CUDA_MEMCPY3D; kinds of memory: 1 host, 2 device, 3 array, 4 unified.
+struct Side {
+  std::size_t x, y, z, level;
+  unsigned kind;
+  void* host;
+  abi::DevicePointer device;
+  void* array;
+  void* reserved;
+  std::size_t pitch, height;
+};
+
+// CUDA_MEMCPY3D: the source has the field order above, and so has the destination.
+struct Copy3D {
+  Side from, to;
+  std::size_t width, height, depth;
+};
+
+// CUDA_RESOURCE_DESC, of which only arrays are known here.
+struct ResourceDescription {
+  int kind;
+  union {
+    void* array;
+    int reserved[32];
+  } resource;
+  unsigned flags;
+};
+
+// CUDA_TEXTURE_DESC.
+struct TextureDescription {
+  int address[3];
+  int filter;
+  unsigned flags, max_anisotropy;
+  int mipmap_filter;
+  float mipmap_bias, min_level, max_level, border[4];
+  int reserved[12];
+};
+
+std::shared_ptr<ArrayObject> find_array(void* handle) { return Driver::instance().arrays.find(bits(handle)); }
+
+// Where a row of a side starts.
+char* row(const Side& side, TexelArray* texels, std::size_t j, std::size_t k) {
+  if (texels != nullptr) {
+    const std::size_t line = ((side.z + k) * texels->rows() + side.y + j) * texels->width * texels->channels * sizeof(float);
+    return reinterpret_cast<char*>(texels->texels.data()) + line + side.x;
+  }
+  const bool host = side.kind == 1;
+  char* base = host ? static_cast<char*>(side.host) : reinterpret_cast<char*>(side.device);
+  return base + ((side.z + k) * side.height + side.y + j) * side.pitch + side.x;
+}
+
+Result check_side(const Side& side, const std::shared_ptr<ArrayObject>& array, const Copy3D& copy) {
+  const std::size_t right = side.x + copy.width, bottom = side.y + copy.height, back = side.z + copy.depth;
+  if (side.kind == 3) {
+    if (array == nullptr) return invalid_handle;
+    const TexelArray& t = *array->texels;
+    return right <= t.width * t.channels * sizeof(float) && bottom <= t.rows() && back <= t.slices() ? Result::success
+                                                                                                     : Result::invalid_value;
+  }
+  const std::size_t pitch = side.pitch, height = side.height;
+  if (right > pitch || (copy.depth > 1 && bottom > height)) return Result::invalid_value;
+  const std::uintptr_t start = side.kind == 1 ? reinterpret_cast<std::uintptr_t>(side.host) : side.device;
+  if (side.kind == 1) {
+    if (!Memory::instance().is_device_address(start)) return Result::success;
+  } else {
+    const std::optional<Allocation> found = Memory::instance().find(start);
+    const std::size_t last = ((back - 1) * height + bottom - 1) * pitch + right;
+    if (found && found->contains(start, last)) return Result::success;
+  }
+  Control::instance().report("cuMemcpy3D: the address given is " + Memory::instance().describe(start));
+  return Result::invalid_value;
+}
+
+Result copy_3d(const ContextPtr& context, const Copy3D* given, Stream* stream, bool wait) {
+  if (given == nullptr) return Result::invalid_value;
+  if (stream == nullptr) return invalid_handle;
+  Copy3D copy = *given;
+  if (copy.width == 0 || copy.height == 0 || copy.depth == 0) return Result::success;
+  for (Side* side : {&copy.from, &copy.to}) {
+    if (side->kind < 1 || side->kind > 3 || side->level != 0) return Result::invalid_value;
+    if (side->pitch == 0) side->pitch = side->x + copy.width;
+    if (side->height == 0) side->height = side->y + copy.height;
+  }
+  const auto from = copy.from.kind == 3 ? find_array(copy.from.array) : nullptr;
+  const auto to = copy.to.kind == 3 ? find_array(copy.to.array) : nullptr;
+  for (const Result checked : {check_side(copy.from, from, copy), check_side(copy.to, to, copy)}) {
+    if (checked != Result::success) return checked;
+  }
+  // Rows of pageable host memory are taken at the call.
+  std::shared_ptr<std::vector<char>> staged;
+  if (copy.from.kind == 1) {
+    staged = std::make_shared<std::vector<char>>();
+    for (std::size_t k = 0; k < copy.depth; ++k) {
+      for (std::size_t j = 0; j < copy.height; ++j) {
+        const char* start = row(copy.from, nullptr, j, k);
+        staged->insert(staged->end(), start, start + copy.width);
+      }
+    }
+  }
+  const TaskPtr task = context->submit(*stream, [=] {
+    const Memory::Opened source(Memory::instance(), copy.from.kind == 2 ? copy.from.device : 0);
+    const Memory::Opened target(Memory::instance(), copy.to.kind == 2 ? copy.to.device : 0);
+    for (std::size_t k = 0; k < copy.depth; ++k) {
+      for (std::size_t j = 0; j < copy.height; ++j) {
+        const char* start = staged != nullptr ? staged->data() + (k * copy.height + j) * copy.width
+                                              : row(copy.from, from == nullptr ? nullptr : from->texels.get(), j, k);
+        std::memcpy(row(copy.to, to == nullptr ? nullptr : to->texels.get(), j, k), start, copy.width);
+      }
+    }
+  });
+  if (wait || copy.to.kind == 1) context->queue.wait(task);
+  return context->state();
+}
+
+bool address_mode(int number, AddressMode& mode) {
+  constexpr AddressMode modes[] = {AddressMode::wrap, AddressMode::clamp, AddressMode::mirror, AddressMode::border};
+  if (number < 0 || number > 3) return false;
+  mode = modes[number];
+  return true;
+}
+
+}  // namespace
+}  // namespace sim::cuda
+
+using namespace sim;
+using namespace sim::cuda;
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+Result cuArray3DCreate_v2(void** array, const ArrayDescription* description) {
+  return call<"cuArray3DCreate_v2">([&](const ContextPtr& context) {
+    if (array == nullptr || description == nullptr || description->width == 0 || (description->depth != 0 && description->height == 0)) {
+      return Result::invalid_value;
+    }
+    const unsigned channels = description->channels;
+    if (channels != 1 && channels != 2 && channels != 4) return Result::invalid_value;
+    if (description->format != float_format || description->flags != 0) return not_supported;
+    if (description->width > 16384 || description->height > 16384 || description->depth > 16384) return Result::invalid_value;
+    auto made = std::make_shared<ArrayObject>();
+    made->context = context;
+    made->texels = std::make_shared<TexelArray>();
+    made->texels->width = description->width;
+    made->texels->height = description->height;
+    made->texels->depth = description->depth;
+    made->texels->channels = channels;
+    made->texels->device = context->device;
+    made->texels->texels.assign(description->width * made->texels->rows() * made->texels->slices() * channels, -1.0e30f);
+    *array = handle_of<void*>(Driver::instance().arrays.add(made));
+    return Result::success;
+  });
+}
+
+Result cuArray3DGetDescriptor_v2(ArrayDescription* description, void* array) {
+  return call<"cuArray3DGetDescriptor_v2">([&](const ContextPtr&) {
+    const auto found = find_array(array);
+    if (found == nullptr) return invalid_handle;
+    if (description == nullptr) return Result::invalid_value;
+    *description = {found->texels->width, found->texels->height, found->texels->depth, float_format, found->texels->channels, 0};
+    return Result::success;
+  });
+}
+
+Result cuArrayDestroy(void* array) {
+  return call<"cuArrayDestroy", Needs::context, Failing::afterwards>([&](const ContextPtr& context) {
+    if (context->state() == Result::success) context->queue.wait_all();
+    return Driver::instance().arrays.remove(bits(array)) == nullptr ? invalid_handle : Result::success;
+  });
+}
+
+Result cuMemcpy3D_v2(const Copy3D* copy) {
+  return call<"cuMemcpy3D_v2">([&](const ContextPtr& context) { return copy_3d(context, copy, context->queue.legacy().get(), true); });
+}
+
+Result cuMemcpy3DAsync_v2(const Copy3D* copy, abi::Stream stream) {
+  return call<"cuMemcpy3DAsync_v2">(
+      [&](const ContextPtr& context) { return copy_3d(context, copy, find_stream(context, stream).get(), false); });
+}
+
+Result cuTexObjectCreate(unsigned long long* object, const ResourceDescription* resource, const TextureDescription* description,
+                         const void* view) {
+  return call<"cuTexObjectCreate">([&](const ContextPtr&) {
+    if (object == nullptr || resource == nullptr || description == nullptr) return Result::invalid_value;
+    if (resource->kind != array_resource || view != nullptr) return not_supported;
+    const auto array = find_array(resource->resource.array);
+    if (array == nullptr) return Result::invalid_value;
+    if (resource->flags != 0 || (description->flags & ~known_texture_flags) != 0 || description->filter < 0 || description->filter > 1) {
+      return Result::invalid_value;
+    }
+    auto made = std::make_shared<Texture>();
+    made->array = array->texels;
+    made->linear = description->filter == 1;
+    made->normalized = (description->flags & normalized) != 0;
+    for (std::size_t i = 0; i < 3; ++i) {
+      if (!address_mode(description->address[i], made->address[i])) return Result::invalid_value;
+      // Without normalized coordinates wrap and mirror become clamp.
+      if (!made->normalized && made->address[i] != AddressMode::border) made->address[i] = AddressMode::clamp;
+    }
+    std::copy(std::begin(description->border), std::end(description->border), made->border.begin());
+    *object = add_texture(made);
+    return Result::success;
+  });
+}
+
+Result cuTexObjectDestroy(unsigned long long object) {
+  return call<"cuTexObjectDestroy", Needs::context, Failing::afterwards>(
+      [&](const ContextPtr&) { return remove_texture(object) ? Result::success : Result::invalid_value; });
+}
+}
+#pragma GCC visibility pop

@@ -1,0 +1,137 @@
+"""Builds the driver stand-ins for tests and answers the environment that puts a process on them.
+
+``environment("cuda")`` builds what is not yet built, once for all sessions on this machine that have the same sources, and returns the
+variables to set. `python tests/simulators/standins.py cuda COMMAND ...` runs a command with them. docs/testing.md tells the settings.
+"""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+FLAGS = "-std=c++20 -O2 -g1 -fPIC -fvisibility=hidden -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror".split()
+# The stand-in libraries: their file's name, and the sources of the front. Each has the whole engine in it.
+LIBRARIES = {
+    "cuda": {
+        "libcuda.so.1": [
+            "cuda/context.cpp",
+            "cuda/memory.cpp",
+            "cuda/stream.cpp",
+            "cuda/module.cpp",
+            "cuda/image.cpp",
+            "cuda/texture.cpp",
+            "cuda/entry.cpp",
+        ],
+        "libnvrtc.so.13": ["cuda/nvrtc.cpp", "cuda/image.cpp"],
+    },
+}
+VARIABLES = {"libcuda.so.1": "TACK_LIBCUDA", "libnvrtc.so.13": "TACK_LIBNVRTC"}
+
+
+class Unavailable(Exception):
+    """This machine cannot build the stand-ins; says why."""
+
+
+def folder() -> Path:
+    """Where everything built lies: one folder for each state of the sources and each compiler."""
+    base = Path(os.environ.get("TACK_TEST_BUILD", tempfile.gettempdir())) / f"tack-simulators-{getpass.getuser()}"
+    digest = hashlib.sha256(json.dumps([FLAGS, compiler(), sys.platform, LIBRARIES]).encode())
+    for path in sorted(p for p in [*HERE.rglob("*"), *(ROOT / "third_party").rglob("*.h")] if p.suffix in {".cpp", ".h"}):
+        digest.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
+    return base / digest.hexdigest()[:16]
+
+
+def compiler() -> str:
+    found = shutil.which(os.environ.get("CXX", "g++"))
+    if sys.platform != "linux" or found is None:
+        raise Unavailable("needs Linux and a C++ compiler (g++)")
+    return found
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+
+
+def _compile(source: Path, output: Path, flags: list[str]) -> None:
+    ccache = [found] if (found := shutil.which("ccache")) else []
+    _run([*ccache, compiler(), *flags, "-I", str(ROOT / "third_party"), "-c", str(source), "-o", str(output)])
+
+
+def build(kind: str) -> Path:
+    """The folder with the built libraries of a kind ("cuda"). Another process that builds the same at the same time does no harm."""
+    target = folder() / kind
+    if (target / "done").exists():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    (folder() / "objects").mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as temporary:
+        work = Path(temporary) / kind
+        work.mkdir()
+        engine = sorted((HERE / "engine").glob("*.cpp"))
+        fronts = sorted({HERE / source for sources in LIBRARIES[kind].values() for source in sources})
+        jobs = [(source, work / f"{source.parent.name}-{source.stem}.o", FLAGS) for source in [*engine, *fronts]]
+        jobs.append(
+            (
+                HERE / "device/hooks.cpp",
+                work / "hooks.o",
+                ["-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror"],
+            )
+        )
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            for made in [pool.submit(_compile, *job) for job in jobs]:
+                made.result()
+        for name, sources in LIBRARIES[kind].items():
+            objects = [str(work / f"{p.parent.name}-{p.stem}.o") for p in [*engine, *(HERE / source for source in sources)]]
+            _run(
+                [
+                    compiler(),
+                    "-shared",
+                    "-Wl,-Bsymbolic",
+                    "-Wl,-z,defs",
+                    f"-Wl,-soname,{name}",
+                    "-o",
+                    str(work / name),
+                    *objects,
+                    "-ldl",
+                    "-lpthread",
+                ]
+            )
+        (work / "done").touch()
+        try:
+            work.rename(target)
+        except OSError:
+            if not (target / "done").exists():
+                raise
+    return target
+
+
+def environment(kind: str, **settings: object) -> dict[str, str]:
+    """The variables that make tack use the stand-ins; keyword settings become TACK_SIM_* variables: order="delayed", devices=2."""
+    libraries = build(kind)
+    for header in ("abi.h", "cuda_builtins.h", "cuda_math.h"):
+        if not (libraries / header).exists():
+            shutil.copy(HERE / "device" / header, libraries / header)
+    variables = {VARIABLES[name]: str(libraries / name) for name in LIBRARIES[kind]}
+    variables |= {"TACK_SIM_SUPPORT": str(libraries), "TACK_SIM_CACHE": str(folder() / "objects"), "TACK_SIM_CXX": compiler()}
+    return variables | {f"TACK_SIM_{name.upper()}": str(value) for name, value in settings.items()}
+
+
+def reports(where: Path) -> dict[str, dict[str, object]]:
+    """What the libraries of ended processes wrote to the folder of the ``report`` setting: {"libcuda-PID": counters}."""
+    return {path.stem: json.loads(path.read_text()) for path in sorted(where.glob("*.json"))}
+
+
+if __name__ == "__main__":
+    os.execvpe(sys.argv[2], sys.argv[2:], {**os.environ, **environment(sys.argv[1])})
