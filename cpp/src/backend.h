@@ -56,7 +56,8 @@ struct LaunchCommand {
   std::int64_t iterations = 0;            ///< their product
 };
 
-/// A started device. Calls come from any thread; the core serialises nothing. Every native failure is thrown as Error.
+/// A started device. Calls come from any thread; the core serialises nothing. Every native failure is thrown as Error, with
+/// Error::Fields::queued set where it is that of work queued earlier: the core then says which kernels that may have been.
 class DeviceImpl {
  public:
   virtual ~DeviceImpl() = default;
@@ -96,9 +97,9 @@ class Backend {
   virtual bool numbered() const { return true; }  ///< takes "cuda:1"
   virtual bool available_in_this_build() const { return true; }
   /// Devices present; 0 without a driver, without a GPU or with a driver that is too old. Never throws.
-  virtual int device_count() noexcept = 0;
+  virtual int device_count(RuntimeImpl& runtime) noexcept = 0;
   /// Which device a spec without a number means on this thread: the one that an embedding framework has made current, else the first.
-  virtual int current_index() noexcept { return 0; }
+  virtual int current_index(RuntimeImpl& /*runtime*/) noexcept { return 0; }
   /// Starts device `index`. Throws Error(unavailable) in the page's form (see core/unavailable.h).
   virtual std::unique_ptr<DeviceImpl> open(RuntimeImpl& runtime, int index, const DeviceOptions& options) = 0;
   /// Devices whose memory is common answer equal numbers (all CPU devices: 0).

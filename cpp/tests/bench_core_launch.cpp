@@ -47,7 +47,7 @@ class IdleDevice final : public DeviceImpl {
 class IdleBackend final : public Backend {
  public:
   std::string name() const override { return "idle"; }
-  int device_count() noexcept override { return 1; }
+  int device_count(RuntimeImpl&) noexcept override { return 1; }
   std::unique_ptr<DeviceImpl> open(RuntimeImpl&, int, const DeviceOptions&) override { return std::make_unique<IdleDevice>(); }
   std::uint32_t memory_space(int) const override { return 0x7000; }
   std::vector<std::byte> compile(RuntimeImpl&, const KernelSource&) override { return {}; }

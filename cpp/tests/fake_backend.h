@@ -156,8 +156,8 @@ class FakeBackend final : public Backend {
 
   std::string name() const override { return state_.name; }
   bool numbered() const override { return state_.numbered; }
-  int device_count() noexcept override { return state_.devices; }
-  int current_index() noexcept override { return state_.current; }
+  int device_count(RuntimeImpl& /*runtime*/) noexcept override { return state_.devices; }
+  int current_index(RuntimeImpl& /*runtime*/) noexcept override { return state_.current; }
   std::unique_ptr<DeviceImpl> open(RuntimeImpl& /*runtime*/, int /*index*/, const DeviceOptions& /*options*/) override {
     ++state_.opens;
     return std::make_unique<FakeDevice>(state_);

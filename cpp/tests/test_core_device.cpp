@@ -200,10 +200,10 @@ TEST_CASE("a backend without its library says what the loader said, what it requ
   }
   // A library that loads is not the reason: this version of tack is. The C library is one that always does.
   Config config = quiet();
-  config.lib_cuda = "libc.so.6";
-  const std::string message = message_of(ErrorCode::unavailable, [&] { Runtime::create(config)->device("cuda"); });
-  CHECK(message.rfind("Cannot start the 'cuda' device: not supported yet.\n  libc.so.6 is there, but tack ", 0) == 0);
-  CHECK(contains(message, "does not drive CUDA devices yet."));
+  config.lib_hip = "libc.so.6";
+  const std::string message = message_of(ErrorCode::unavailable, [&] { Runtime::create(config)->device("hip"); });
+  CHECK(message.rfind("Cannot start the 'hip' device: not supported yet.\n  libc.so.6 is there, but tack ", 0) == 0);
+  CHECK(contains(message, "does not drive HIP devices yet."));
 }
 
 TEST_CASE("any handle keeps everything it needs: device, buffer, array, kernel") {

@@ -44,6 +44,13 @@ Device& cpu_device() {
 }
 
 void bind_runtime(nb::module_& m) {
+  state().runtime->set_package_folders([] {
+    const AcquireGil gil;
+    std::vector<std::string> folders;
+    for (nb::handle folder : nb::module_::import_("sys").attr("path"))
+      if (std::string path; nb::try_cast(folder, path) && !path.empty()) folders.push_back(path);
+    return folders;
+  });
   m.def(
       "device",
       [](const std::string& spec, std::optional<int> num_threads) {

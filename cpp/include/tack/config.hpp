@@ -29,6 +29,7 @@ struct TACK_API Config {
   bool debug = false;                     // TACK_DEBUG
   std::string log_level = "warning";      // TACK_LOG: error | warning | info | debug
   bool dump_msl = false;                  // TACK_DUMP_MSL
+  std::string cuda_path;                  // CUDA_PATH: a CUDA installation's folder
   std::string lib_cuda, lib_nvrtc, lib_hip, lib_hiprtc, lib_ze, lib_ocloc;  // TACK_LIBCUDA, ...: the library to open
 
   /// The one table: name, type, default and help of every setting above.

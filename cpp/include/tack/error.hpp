@@ -37,6 +37,7 @@ class TACK_API Error : public std::exception {
     std::string operation;  ///< the native call or the step, e.g. "cuMemAlloc_v2", "load object"
     std::int64_t native_code = 0;
     std::string native_name;  ///< e.g. "CUDA_ERROR_OUT_OF_MEMORY"
+    bool queued = false;      ///< the failure is that of work queued earlier, not of the call that reports it
   };
 
   Error(ErrorCode code, std::string message);

@@ -1,6 +1,7 @@
 // tack/queue.hpp -- Queue: the order in which a device does its work, and the place where its errors come out.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -22,13 +23,19 @@ class TACK_API Queue {
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
-  /// Waits until all work given so far is done. Throws the first error of that work, once; later ones are logged. Blocking.
+  /// Waits until all work given so far is done. Throws the first error of that work, once; later ones are logged. The error of a queued
+  /// launch names its kernel, or those that were queued since the last wait. Blocking.
   void synchronize();
 
-  // ---- for libtack's own files ----
+  // ---- for libtack's own files. What they throw for the failure of earlier work names the kernels that it may have been. ----
 
   /// Runs or queues one launch behind all others.
   void launch(const LaunchCommand& command);
+  /// Contiguous copies and fills behind all launches, as DeviceImpl describes them. Whoever reads what `download` brought settles first.
+  void upload(void* destination, const void* source, std::size_t bytes);
+  void download(void* destination, const void* source, std::size_t bytes);
+  void copy(void* destination, const void* source, std::size_t bytes);
+  void fill(void* destination, const void* element, std::size_t size, std::size_t count);
   /// Takes what a launched kernel reports: delivers it now, or on a queued device at the wait.
   void reported(Records records);
   /// Delivers what the launches before a wait that has just ended reported: prints it, and throws the first failure.

@@ -59,6 +59,10 @@ using ParallelFor = std::function<void(std::int64_t n, std::int64_t grain, int t
 /// without locks held; what it throws comes out there.
 using PrintSink = std::function<void(std::string_view text)>;
 
+/// Answers the folders in which a package manager of the host's puts shared libraries (Python's site-packages), in the order of the search.
+/// Called on any thread, without locks held, when a compiler is looked for there.
+using PackageFolders = std::function<std::vector<std::string>()>;
+
 class RuntimeImpl;
 
 /// Thread-safe. Devices, buffers and kernels keep their Runtime alive, and a Runtime keeps its devices.
@@ -91,6 +95,8 @@ class TACK_API Runtime : public std::enable_shared_from_this<Runtime> {
   void set_parallel_for(ParallelFor f);
   /// What CPU devices use where the system lets the pool start no thread. Without one, the launching thread then does all the work.
   void set_parallel_for_fallback(ParallelFor f);
+  /// Where compilers such as NVRTC are looked for beside the system's own places.
+  void set_package_folders(PackageFolders folders);
   void set_log_sink(LogSink sink);
   /// An empty function restores the default: the process's standard output.
   void set_print_sink(PrintSink sink);

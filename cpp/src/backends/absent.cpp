@@ -28,12 +28,11 @@ struct Absent {
 };
 
 #if defined(_WIN32)
-constexpr std::array<std::string_view, 3> cuda_libraries{"nvcuda.dll"}, hip_libraries{"amdhip64_7.dll", "amdhip64_6.dll", "amdhip64.dll"},
+constexpr std::array<std::string_view, 3> hip_libraries{"amdhip64_7.dll", "amdhip64_6.dll", "amdhip64.dll"},
     level_zero_libraries{"ze_loader.dll"}, metal_libraries{"Metal.dll"};
 #else
-constexpr std::array<std::string_view, 3> cuda_libraries{"libcuda.so.1"},
-    hip_libraries{"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"}, level_zero_libraries{"libze_loader.so.1"},
-    metal_libraries{"/System/Library/Frameworks/Metal.framework/Metal"};
+constexpr std::array<std::string_view, 3> hip_libraries{"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"},
+    level_zero_libraries{"libze_loader.so.1"}, metal_libraries{"/System/Library/Frameworks/Metal.framework/Metal"};
 #endif
 
 constexpr Absent metal{"metal",
@@ -44,14 +43,6 @@ constexpr Absent metal{"metal",
                        metal_libraries,
                        "an Apple silicon Mac; in a clone",
                        "pip install '.[metal]'   (or: uv sync --extra metal)"};
-constexpr Absent cuda{"cuda",
-                      "CUDA",
-                      true,
-                      0x200,
-                      &Config::lib_cuda,
-                      cuda_libraries,
-                      "an NVIDIA GPU with its driver, plus NVRTC 13; in a clone",
-                      "pip install '.[cuda]'   (or: uv sync --extra cuda)"};
 constexpr Absent hip{"hip",
                      "HIP",
                      true,
@@ -76,7 +67,7 @@ class AbsentBackend final : public Backend {
   std::string name() const override { return std::string(data_.type); }
   bool numbered() const override { return data_.numbered; }
   bool available_in_this_build() const override { return false; }
-  int device_count() noexcept override { return 0; }
+  int device_count(RuntimeImpl& /*runtime*/) noexcept override { return 0; }
   std::uint32_t memory_space(int index) const override { return data_.memory_space + static_cast<std::uint32_t>(index); }
 
   std::unique_ptr<DeviceImpl> open(RuntimeImpl& runtime, int /*index*/, const DeviceOptions& /*options*/) override {
@@ -106,7 +97,6 @@ class AbsentBackend final : public Backend {
 }  // namespace
 
 std::unique_ptr<Backend> make_absent_metal() { return std::make_unique<AbsentBackend>(metal); }
-std::unique_ptr<Backend> make_absent_cuda() { return std::make_unique<AbsentBackend>(cuda); }
 std::unique_ptr<Backend> make_absent_hip() { return std::make_unique<AbsentBackend>(hip); }
 std::unique_ptr<Backend> make_absent_level_zero() { return std::make_unique<AbsentBackend>(level_zero); }
 

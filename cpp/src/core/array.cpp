@@ -159,7 +159,7 @@ void Array::read(void* destination, std::span<const std::int64_t> strides) const
   const std::size_t item = dtype_.size();
   auto* const target = static_cast<std::byte*>(destination);
   if (layout_ == Layout::contiguous && is_dense(shape(), strides, item)) {
-    device().impl().download(target, data_, static_cast<std::size_t>(bytes()));
+    device().queue().download(target, data_, static_cast<std::size_t>(bytes()));
     device().queue().settle();
     return;
   }
@@ -169,7 +169,7 @@ void Array::read(void* destination, std::span<const std::int64_t> strides) const
   }
   const ByteRange range = byte_range(shape(), this->strides(), item);
   const Staging staging(range.high - range.low);
-  device().impl().download(staging.get(), data_ + range.low, static_cast<std::size_t>(range.high - range.low));
+  device().queue().download(staging.get(), data_ + range.low, static_cast<std::size_t>(range.high - range.low));
   device().queue().settle();
   copy_strided(target, strides, staging.get() - range.low, strides_, shape(), item);
 }
@@ -183,7 +183,7 @@ void Array::write(const void* source, std::span<const std::int64_t> strides) con
   const auto* const origin = static_cast<const std::byte*>(source);
   const bool dense = layout_ == Layout::contiguous;
   if (dense && is_dense(shape(), strides, item)) {
-    device().impl().upload(data_, origin, static_cast<std::size_t>(bytes()));
+    device().queue().upload(data_, origin, static_cast<std::size_t>(bytes()));
     return;
   }
   if (host_can_touch(device())) {
@@ -193,16 +193,16 @@ void Array::write(const void* source, std::span<const std::int64_t> strides) con
   if (dense) {
     const Staging staging(bytes());
     copy_strided(staging.get(), dense_strides_of(*this), origin, strides, shape(), item);
-    device().impl().upload(data_, staging.get(), static_cast<std::size_t>(bytes()));
+    device().queue().upload(data_, staging.get(), static_cast<std::size_t>(bytes()));
     return;
   }
   // The bytes between the elements are the device's and have to survive: fetch, change, send back.
   const ByteRange range = byte_range(shape(), this->strides(), item);
   const auto covered = static_cast<std::size_t>(range.high - range.low);
   const Staging staging(range.high - range.low);
-  device().impl().download(staging.get(), data_ + range.low, covered);
+  device().queue().download(staging.get(), data_ + range.low, covered);
   copy_strided(staging.get() - range.low, strides_, origin, strides, shape(), item);
-  device().impl().upload(data_ + range.low, staging.get(), covered);
+  device().queue().upload(data_ + range.low, staging.get(), covered);
 }
 
 void Array::copy_from(const Array& source) const {
@@ -221,13 +221,13 @@ void Array::copy_from(const Array& source) const {
   if (same_memory && layout_ == Layout::contiguous && source.layout_ == Layout::contiguous) {
     const auto count = static_cast<std::size_t>(bytes());
     if (!overlapping) {
-      device().impl().copy(data_, source.data_, count);
+      device().queue().copy(data_, source.data_, count);
       return;
     }
     if (!host_can_touch(device())) {
       const std::shared_ptr<Buffer> between = Buffer::allocate(buffer_->device(), count);
-      device().impl().copy(between->pointer(), source.data_, count);
-      device().impl().copy(data_, between->pointer(), count);
+      device().queue().copy(between->pointer(), source.data_, count);
+      device().queue().copy(data_, between->pointer(), count);
       return;
     }
     std::memmove(data_, source.data_, count);
@@ -255,7 +255,7 @@ void Array::fill(const void* element) const {
   const auto* const value = static_cast<const std::byte*>(element);
   const bool simple = dtype_.lanes == 1;
   if (simple && layout_ == Layout::contiguous) {
-    device().impl().fill(data_, value, item, static_cast<std::size_t>(size_));
+    device().queue().fill(data_, value, item, static_cast<std::size_t>(size_));
     return;
   }
   const Strides broadcast{};

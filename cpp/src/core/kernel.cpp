@@ -34,7 +34,7 @@ class Scratch {
     pointer_ = block_.pointer;
     constexpr std::byte zero{};
     try {
-      device.impl().fill(pointer_, &zero, 1, bytes);
+      device.queue().fill(pointer_, &zero, 1, bytes);
     } catch (...) {
       device.allocator().free(block_);
       throw;
@@ -53,7 +53,7 @@ class Scratch {
     if (block_.pointer == nullptr)
       std::memcpy(destination, source, bytes);
     else
-      device_.impl().download(destination, source, bytes);
+      device_.queue().download(destination, source, bytes);
   }
 
  private:

@@ -11,13 +11,14 @@ namespace tack {
 /// Movable handle to a shared library. Drivers start threads and keep process-wide state, so a library once opened stays loaded.
 class Library {
  public:
-  /// Opens the first of `names` that the system's loader finds; `override_path`, when not empty, is the only one that is tried.
+  /// Opens the first of `names` that this process has loaded already, else the first that the system's loader finds; `override_path`,
+  /// when not empty, is the only one that is tried. Names with a folder in front are left out where there is no such file.
   /// Never throws for a missing library: `loaded()` is false then and `reason()` has the loader's text for each name.
   static Library open(std::string_view override_path, std::span<const std::string> names);
 
   bool loaded() const noexcept { return handle_ != nullptr; }
   const std::string& name() const noexcept { return name_; }      ///< which of the names it was
-  const std::string& reason() const noexcept { return reason_; }  ///< one line for each name that failed
+  const std::string& reason() const noexcept { return reason_; }  ///< one line for each name that was tried and failed
   /// The address of a symbol, or null.
   void* find(const char* symbol) const noexcept;
 

@@ -2,6 +2,9 @@
 #include "tack/queue.hpp"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
 #include <exception>
 #include <iterator>
 #include <mutex>
@@ -19,6 +22,47 @@ namespace {
 
 constexpr std::size_t max_pending_records = 64;  // launches whose reports wait to be read
 
+/// The kernels launched since the last wait, for the message of a failure that comes out at the wait: the last few, each once in a row.
+class Suspects {
+ public:
+  /// Called by any thread, without a lock.
+  void launched(const ModuleImpl* module) noexcept {
+    const std::uint64_t count = count_.load(std::memory_order_relaxed);
+    if (count != settled_.load(std::memory_order_relaxed) && slots_[(count - 1) % kept].load(std::memory_order_relaxed) == module) return;
+    slots_[count_.fetch_add(1, std::memory_order_relaxed) % kept].store(module, std::memory_order_release);
+  }
+  std::uint64_t count() const noexcept { return count_.load(std::memory_order_relaxed); }
+
+  // What follows needs the queue's mutex.
+
+  /// A wait has ended that began when `count` were counted.
+  void settle(std::uint64_t count) noexcept {
+    settled_.store(std::max(count, settled_.load(std::memory_order_relaxed)), std::memory_order_relaxed);
+  }
+  /// The module is about to be destroyed; nobody launches it any more.
+  void forget(const ModuleImpl* module) noexcept {
+    for (std::atomic<const ModuleImpl*>& slot : slots_) {
+      const ModuleImpl* expected = module;
+      slot.compare_exchange_strong(expected, nullptr, std::memory_order_relaxed);
+    }
+  }
+  /// Without repetition, in the order of their launches.
+  std::vector<std::string> names() const {
+    std::vector<std::string> found;
+    const std::uint64_t end = count();
+    for (std::uint64_t at = std::max(settled_.load(std::memory_order_relaxed), end - std::min<std::uint64_t>(end, kept)); at < end; ++at) {
+      const ModuleImpl* const module = slots_[at % kept].load(std::memory_order_acquire);
+      if (module != nullptr && std::find(found.begin(), found.end(), module->kernel()) == found.end()) found.push_back(module->kernel());
+    }
+    return found;
+  }
+
+ private:
+  static constexpr std::size_t kept = 8;
+  std::array<std::atomic<const ModuleImpl*>, kept> slots_{};
+  std::atomic<std::uint64_t> count_{0}, settled_{0};
+};
+
 }  // namespace
 
 struct Queue::Data {
@@ -32,28 +76,87 @@ struct Queue::Data {
   std::mutex mutex;                                  // guards what follows; never held while anything is launched or waited for
   std::vector<std::unique_ptr<ModuleImpl>> retired;  // code that queued launches may still be using
   std::vector<Records> pending;                      // what queued launches report, in order
+  Suspects suspects;
+
+  /// Does something in the queue; where the failure of earlier work comes out, says whose.
+  template <class Work>
+  void run(Work work) {
+    try {
+      work();
+    } catch (const Error& error) {
+      if (!error.fields().queued) throw;
+      throw error.with_context(culprits());
+    }
+  }
+  /// Does something that waits for all that was queued before; then code that nobody can be using any more goes.
+  template <class Work>
+  void wait(Work work) {
+    if (!queued) return work();
+    std::vector<std::unique_ptr<ModuleImpl>> unused;  // destroyed at the end, without the lock
+    std::uint64_t launched = 0;
+    {
+      const std::lock_guard lock(mutex);
+      unused.swap(retired);
+      launched = suspects.count();
+    }
+    try {
+      run(work);
+    } catch (...) {
+      // The queue may not be empty: keep the code.
+      const std::lock_guard lock(mutex);
+      std::move(unused.begin(), unused.end(), std::back_inserter(retired));
+      throw;
+    }
+    const std::lock_guard lock(mutex);
+    suspects.settle(launched);
+    for (const std::unique_ptr<ModuleImpl>& module : unused) suspects.forget(module.get());
+  }
+  /// "Kernel 'k'", or whatever else is known.
+  std::string culprits() {
+    std::vector<std::string> names;
+    {
+      const std::lock_guard lock(mutex);
+      names = suspects.names();
+    }
+    if (names.empty()) return text("Work queued on '", device, '\'');
+    if (names.size() == 1) return text("Kernel '", names.front(), '\'');
+    std::string list;
+    for (std::size_t i = 0; i < names.size(); ++i) list += text(i == 0 ? "'" : i + 1 == names.size() ? " or '" : ", '", names[i], '\'');
+    return text("Kernel ", list, " (queued since the last wait)");
+  }
 };
 
 Queue::Queue(DeviceImpl& impl, Log& log, const std::string& device) : data_(std::make_unique<Data>(impl, log, device)) {}
 
 Queue::~Queue() = default;
 
-void Queue::launch(const LaunchCommand& command) { data_->impl.launch(command); }
+void Queue::launch(const LaunchCommand& command) {
+  if (!data_->queued) {
+    data_->impl.launch(command);
+    return;
+  }
+  data_->run([&] { data_->impl.launch(command); });
+  data_->suspects.launched(command.module);
+}
+
+void Queue::upload(void* destination, const void* source, std::size_t bytes) {
+  data_->run([&] { data_->impl.upload(destination, source, bytes); });
+}
+
+void Queue::download(void* destination, const void* source, std::size_t bytes) {
+  data_->wait([&] { data_->impl.download(destination, source, bytes); });
+}
+
+void Queue::copy(void* destination, const void* source, std::size_t bytes) {
+  data_->run([&] { data_->impl.copy(destination, source, bytes); });
+}
+
+void Queue::fill(void* destination, const void* element, std::size_t size, std::size_t count) {
+  data_->run([&] { data_->impl.fill(destination, element, size, count); });
+}
 
 void Queue::synchronize() {
-  std::vector<std::unique_ptr<ModuleImpl>> unused;  // destroyed at the end, without the lock
-  {
-    const std::lock_guard lock(data_->mutex);
-    unused.swap(data_->retired);
-  }
-  try {
-    data_->impl.synchronize();
-  } catch (...) {
-    // The queue may not be empty: keep the code.
-    const std::lock_guard lock(data_->mutex);
-    std::move(unused.begin(), unused.end(), std::back_inserter(data_->retired));
-    throw;
-  }
+  data_->wait([&] { data_->impl.synchronize(); });
   settle();
 }
 
@@ -104,13 +207,14 @@ void Queue::retire(std::unique_ptr<ModuleImpl> module) noexcept {
     } catch (const std::exception& error) {
       data_->log.write(LogLevel::error, error.what());
     }
+    const std::lock_guard lock(data_->mutex);
+    data_->suspects.forget(module.get());
   }
 }
 
 void Queue::close() noexcept {
   try {
-    data_->impl.synchronize();
-    settle();
+    synchronize();
   } catch (const std::exception& error) {
     data_->log.write(LogLevel::error, text("'", data_->device, "' ended with an error that nobody has waited for: ", error.what()));
   }

@@ -26,7 +26,7 @@ Records::Records(Device& device, std::shared_ptr<const RecordTable> table) : dev
   std::array<std::uint64_t, header_words> header{};
   header[fitting_word] = table_->fitting;
   try {
-    device_->impl().upload(block_.pointer, header.data(), sizeof header);
+    device_->queue().upload(block_.pointer, header.data(), sizeof header);
   } catch (...) {
     device_->allocator().free(block_);
     throw;
@@ -50,7 +50,7 @@ Records& Records::operator=(Records&& other) noexcept {
 std::vector<std::uint64_t> Records::fetch(std::size_t first, std::size_t count) const {
   std::vector<std::uint64_t> words(count);
   const auto* source = static_cast<const std::byte*>(block_.pointer) + first * sizeof(std::uint64_t);
-  device_->impl().download(words.data(), source, count * sizeof(std::uint64_t));
+  device_->queue().download(words.data(), source, count * sizeof(std::uint64_t));
   return words;
 }
 

@@ -48,8 +48,8 @@ Spec parse(std::string_view spec) {
 }
 
 /// The index in "cuda:1". Checked against what is there, unless nothing is: then opening the device says what is missing.
-int checked_index(const Spec& spec, Backend& backend) {
-  if (!spec.has_number) return std::max(backend.current_index(), 0);
+int checked_index(const Spec& spec, Backend& backend, RuntimeImpl& runtime) {
+  if (!spec.has_number) return std::max(backend.current_index(runtime), 0);
   if (!backend.numbered())
     throw Error(ErrorCode::invalid_argument, text("'", spec.type, ':', spec.number, "' is no device: there is one '", spec.type,
                                                   "' device and it has no number. Use '", spec.type, "'."));
@@ -59,7 +59,7 @@ int checked_index(const Spec& spec, Backend& backend) {
   if (error != std::errc{} || stop != end || index < 0)
     throw Error(ErrorCode::invalid_argument,
                 text("'", spec.type, ':', spec.number, "' is no device: its number must be 0 or more, as in '", spec.type, ":0'."));
-  const int count = backend.device_count();
+  const int count = backend.device_count(runtime);
   if (count > 0 && index >= count)
     throw Error(ErrorCode::invalid_argument,
                 text("There is no '", spec.type, ':', index, "': this machine has ", count, ' ', title_of(spec.type),
@@ -109,7 +109,7 @@ Backend& RuntimeImpl::backend(std::string_view type) {
 Device& RuntimeImpl::device(std::string_view text_spec, const DeviceOptions& options) {
   const Spec spec = parse(text_spec);
   Backend& kind = backend(spec.type);
-  const int index = checked_index(spec, kind);
+  const int index = checked_index(spec, kind, *this);
   check_options(spec, options);
   const std::string name = full_name(kind, index, options);
 
@@ -187,6 +187,15 @@ ParallelFor RuntimeImpl::parallel_for_fallback() const {
   return parallel_for_fallback_;
 }
 
+std::vector<std::string> RuntimeImpl::package_folders() const {
+  PackageFolders folders;
+  {
+    const std::lock_guard lock(mutex_);
+    folders = package_folders_;
+  }
+  return folders ? folders() : std::vector<std::string>();
+}
+
 void RuntimeImpl::print(std::string_view text) {
   PrintSink sink;
   {
@@ -216,7 +225,7 @@ std::shared_ptr<Device> Runtime::device(std::string_view spec, const DeviceOptio
   return device.shared_from_this();
 }
 
-int Runtime::device_count(std::string_view type) { return impl_->backend(type).device_count(); }
+int Runtime::device_count(std::string_view type) { return impl_->backend(type).device_count(*impl_); }
 
 Capabilities Runtime::describe(std::string_view type, std::string_view arch) { return impl_->backend(type).describe(*impl_, arch); }
 
@@ -271,6 +280,11 @@ void Runtime::set_parallel_for(ParallelFor f) {
 void Runtime::set_parallel_for_fallback(ParallelFor f) {
   const std::lock_guard lock(impl_->mutex_);
   std::swap(impl_->parallel_for_fallback_, f);
+}
+
+void Runtime::set_package_folders(PackageFolders folders) {
+  const std::lock_guard lock(impl_->mutex_);
+  std::swap(impl_->package_folders_, folders);
 }
 
 void Runtime::set_log_sink(LogSink sink) { impl_->log.set_sink(std::move(sink)); }

@@ -35,6 +35,8 @@ class RuntimeImpl {
   ParallelFor parallel_for() const;
   /// The same for where the pool cannot start, or empty.
   ParallelFor parallel_for_fallback() const;
+  /// The host's package folders; empty where it has none.
+  std::vector<std::string> package_folders() const;
   /// Hands on what a kernel printed.
   void print(std::string_view text);
   /// Adds a kind of device to those of make_backends(), before the first device is asked for. Tests bring their stand-ins this way.
@@ -54,6 +56,7 @@ class RuntimeImpl {
   ObjectLinker object_linker_;
   ParallelFor parallel_for_, parallel_for_fallback_;
   PrintSink print_sink_;
+  PackageFolders package_folders_;
 };
 
 }  // namespace tack

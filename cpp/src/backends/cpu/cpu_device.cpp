@@ -173,7 +173,7 @@ class CpuBackend final : public Backend {
  public:
   std::string name() const override { return "cpu"; }
   bool numbered() const override { return false; }
-  int device_count() noexcept override { return 1; }
+  int device_count(RuntimeImpl&) noexcept override { return 1; }
   std::uint32_t memory_space(int) const override { return 0; }
 
   std::unique_ptr<DeviceImpl> open(RuntimeImpl& runtime, int, const DeviceOptions& options) override {

@@ -1,0 +1,129 @@
+"""The declarations in third_party/ against the vendors' own headers, wherever a package brings these: signatures, constants, sizes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def header(package: str, name: str) -> Path:
+    """The header `name` that a pip package has installed; skips where the package is not there."""
+    try:
+        files = metadata.files(package) or []
+    except metadata.PackageNotFoundError:
+        pytest.skip(f"needs the package {package} (pip install {package})")
+    return next(Path(str(f.locate())) for f in files if f.name == name)
+
+
+def compiler() -> str:
+    found = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++") or shutil.which("c++")
+    if found is None:
+        pytest.skip("needs a C++ compiler")
+    return found
+
+
+# Two types are the same to a binary when both are addresses, or both are numbers of one width and signedness; what an address points at is
+# compared in the same way, where both sides say it.
+SAME = """
+template <class T> constexpr bool is_number = std::is_integral_v<T> || std::is_enum_v<T>;
+template <class T> struct Plain { using type = T; };
+template <class T> requires std::is_enum_v<T> struct Plain<T> { using type = std::underlying_type_t<T>; };
+template <class A, class B> constexpr bool same() {
+  if constexpr (std::is_pointer_v<A> && std::is_pointer_v<B>) {
+    using To = std::remove_cv_t<std::remove_pointer_t<A>>;
+    using From = std::remove_cv_t<std::remove_pointer_t<B>>;
+    if constexpr (is_number<To> || std::is_pointer_v<To>) return same<To, From>();
+    return std::is_void_v<To> == std::is_void_v<From> && std::is_class_v<To> == std::is_class_v<From>;
+  } else if constexpr (is_number<A> && is_number<B>) {
+    // The values of an enum of C are all positive here, and GCC makes its type unsigned.
+    const bool sign = std::is_enum_v<A> || std::is_enum_v<B> || std::is_signed_v<A> == std::is_signed_v<B>;
+    return sizeof(A) == sizeof(B) && sign;
+  } else {
+    return false;
+  }
+}
+template <class A, class B> struct Same : std::false_type {};
+template <class R, class... A, class S, class... B> struct Same<R (*)(A...), S (*)(B...)> {
+  static constexpr bool compare() {
+    if constexpr (sizeof...(A) == sizeof...(B)) return same<R, S>() && (same<A, B>() && ...);
+    else return false;
+  }
+  static constexpr bool value = compare();
+};
+static_assert(same<int*, int*>() && !same<int*, long*>() && !same<int, int*>() && !same<long, int>() && !same<unsigned, int>());
+static_assert(!Same<int (*)(int), int (*)(int, int)>::value && !Same<int (*)(void*), int (*)(void**)>::value);
+"""
+
+DRIVER = """
+#include <cuda.h>
+#include <cuda/driver_abi.h>
+#include <type_traits>
+%s
+namespace tack::cuda::abi {
+#define X(need, member, symbol, ...) \\
+  static_assert(Same<Result (*)(__VA_ARGS__), decltype(&::symbol)>::value, #symbol " has another signature");
+#include "backends/cuda/driver.def"
+#undef X
+#define X(name, original, value) static_assert(value == static_cast<int>(::original), #original " has another value");
+TACK_CUDA_RESULTS(X)
+TACK_CUDA_DEVICE_ATTRIBUTES(X)
+TACK_CUDA_FUNCTION_ATTRIBUTES(X)
+TACK_CUDA_POINTER_ATTRIBUTES(X)
+TACK_CUDA_JIT_OPTIONS(X)
+#undef X
+static_assert(event_disable_timing == CU_EVENT_DISABLE_TIMING && host_alloc_portable == CU_MEMHOSTALLOC_PORTABLE);
+static_assert(sizeof(Device) == sizeof(CUdevice) && sizeof(DevicePointer) == sizeof(CUdeviceptr) && sizeof(Result) == sizeof(CUresult));
+}
+"""
+
+NVRTC = """
+#include <nvrtc.h>
+#include <cuda/nvrtc_abi.h>
+#include <type_traits>
+%s
+namespace tack::cuda::abi {
+#define X(need, member, symbol, ...) \\
+  static_assert(Same<CompileResult (*)(__VA_ARGS__), decltype(&::symbol)>::value, #symbol " has another signature");
+#include "backends/cuda/nvrtc.def"
+#undef X
+static_assert(Same<const char* (*)(CompileResult), decltype(&::nvrtcGetErrorString)>::value);
+#define X(name, original, value) static_assert(value == static_cast<int>(::original), #original " has another value");
+TACK_NVRTC_RESULTS(X)
+#undef X
+}
+"""
+
+HEADERS = {"driver": ("nvidia-cuda-runtime", "cuda.h", DRIVER), "nvrtc": ("nvidia-cuda-nvrtc", "nvrtc.h", NVRTC)}
+
+
+@pytest.fixture(params=sorted(HEADERS))
+def vendor(request: pytest.FixtureRequest) -> Iterator[tuple[Path, str]]:
+    package, name, program = HEADERS[request.param]
+    yield header(package, name).parent, program % SAME
+
+
+def check(include: Path, program: str) -> subprocess.CompletedProcess[str]:
+    command = [compiler(), "-std=c++20", "-fsyntax-only", f"-isystem{include}", f"-I{ROOT}/third_party", f"-I{ROOT}/cpp/src", "-xc++", "-"]
+    return subprocess.run(command, input=program, capture_output=True, text=True)
+
+
+def test_declarations_are_those_of_the_vendors_header(vendor: tuple[Path, str]) -> None:
+    done = check(*vendor)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("(*)(__VA_ARGS__)", "(*)(__VA_ARGS__, int)"), ("value == static_cast", "value + 1 == static_cast")]
+)
+def test_a_wrong_declaration_is_noticed(vendor: tuple[Path, str], old: str, new: str) -> None:
+    include, program = vendor
+    assert old in program
+    assert check(include, program.replace(old, new)).returncode != 0
