@@ -58,11 +58,11 @@ def simulate(kind: str) -> None:
         return  # inherited
     if "tack" in sys.modules:
         raise pytest.UsageError("tack was imported before the simulators could be chosen")
-    from simulators import build  # tests/ is on the path, as conftest.py lies there
+    from simulators import standins  # tests/ is on the path, as conftest.py lies there
 
     try:
-        os.environ.update({**build.environment(kind, devices=2), **{k: v for k, v in os.environ.items() if k.startswith("TACK_SIM_")}})
-    except build.Unavailable as error:
+        os.environ.update({**standins.environment(kind, devices=2), **{k: v for k, v in os.environ.items() if k.startswith("TACK_SIM_")}})
+    except standins.Unavailable as error:
         raise pytest.UsageError(f"{kind}-sim: {error}") from None
 
 

@@ -6,6 +6,7 @@ Nothing here may import tack before the options have chosen the simulators, so t
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING
@@ -29,6 +30,8 @@ CAPABILITIES: dict[str, Callable[[tack.Device], bool]] = {
     "limit": lambda d: d.max_iterations > 0,
     "no limit": lambda d: d.max_iterations == 0,
     "lanes and threads": lambda d: d.vector_bits > 0,  # the options simd= and num_threads=
+    "CUDA": lambda d: d.type == "cuda",  # the driver itself: contexts, NVRTC
+    "simulator": lambda d: "TACK_SIM_SUPPORT" in os.environ,  # its settings and counters
     "neighbour": lambda d: _count(d.type) > 1,  # another device of the type
 }
 

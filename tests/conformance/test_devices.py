@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from documentation import page
 
 import tack
 from tack.runtime.dispatch import get_backend
@@ -343,20 +344,9 @@ def test_the_message_of_an_unavailable_device(kind: str) -> None:
 # -- the documentation's own example
 
 
-def page_example() -> str:
-    """The first program of the backends documentation, where that lies beside the repository."""
-    for folder in Path(__file__).resolve().parents:
-        page = folder / "shared" / "spec" / "backends-page.txt"
-        if page.is_file():
-            text = page.read_text()
-            return text[text.index("import numpy as np\nimport tack") : text.index("On a machine with a GPU the same calls")]
-    pytest.skip("the documentation is not at hand (shared/spec/backends-page.txt); the tests above say the same")
-
-
 def test_the_documented_program_runs_word_for_word(tmp_path: Path) -> None:
-
     program = tmp_path / "page.py"
-    program.write_text(page_example())
+    program.write_text(page("import numpy as np\nimport tack", "On a machine with a GPU the same calls"))
     names = runpy.run_path(str(program))
     assert names["out"].tolist() == [3.0 * i for i in range(8)]
 

@@ -1,4 +1,5 @@
-"""Runs programs on the CPU device in every way, in the interpreter and as plain Python, and compares the bits of all that they store."""
+"""Runs programs on the CPU device in every way, in the interpreter and as plain Python, and compares the bits of all that they store;
+or on another device, against the interpreter and the CPU device."""
 
 from __future__ import annotations
 
@@ -193,13 +194,13 @@ ALL_WAYS = [Way(level, width, 1 + k % 2 * 3) for k, (level, width) in enumerate(
 
 
 class Compiled:
-    """A kernel's text through the front end, ready to be run in all ways."""
+    """A kernel's text through the front end, ready to be run in all ways on the CPU device, or by calls on another one."""
 
-    def __init__(self, text: str, names: list[str], rows: int) -> None:
+    def __init__(self, text: str, names: list[str], rows: int, device: str | tack.Device = "cpu") -> None:
         self.names, self.rows = names, rows
-        dispatcher = load(text, {"tack": tack, "math": __import__("math"), **GLOBALS})
-        self.function = kernel_function(dispatcher)
-        self.device = tack.device("cpu")
+        self.dispatcher = load(text, {"tack": tack, "math": __import__("math"), **GLOBALS})
+        self.function = kernel_function(self.dispatcher)
+        self.device = tack.device(device)
         sample = arguments(names, rows, 0, FEW)
         self.special = self.function.specialize(tuple(sample.values()), self.device)
         self.ir = _infer(self.function, self.special)
@@ -223,6 +224,16 @@ class Compiled:
             args["lo"], args["hi"] = lo, hi
             kernel.launch(list(args.values()))
         return results(args)
+
+    def called(self, device: tack.Device, pieces: Iterable[tuple[int, int]]) -> dict[str, Any]:
+        """The results of calls with arrays on a device; all are queued before one is read."""
+        args = arguments(self.names, self.rows, 0, 0)
+        there = {n: tack.array(a, device=device) if isinstance(a, np.ndarray) else a for n, a in args.items()}
+        with device:
+            for lo, hi in pieces:
+                there["lo"], there["hi"] = lo, hi
+                self.dispatcher(*there.values())
+        return {n: there[n].numpy() for n in results(args)}
 
 
 def run_host(text: str, names: list[str], rows: int, wide: bool) -> dict[str, Any]:
@@ -317,6 +328,24 @@ def check(programs: Sequence[Program], ways: Sequence[Way]) -> Difference | None
     names = parameters(wide)
     rows = max(p.row for p in programs) + ROWS
     return check_texts(text_of(programs, wide), text_of(programs, wide, on_host=True), names, rows, wide, ways)
+
+
+def check_device(programs: Sequence[Program], device: tack.Device) -> Difference | None:
+    """The first difference of programs of one width, compiled together for a device: to the interpreter, the CPU device, and in pieces."""
+    wide = is_wide(programs[0].seed)
+    names, rows = parameters(wide), max(p.row for p in programs) + ROWS
+    try:
+        compiled = Compiled(text_of(programs, wide), names, rows, device)
+        few = compiled.called(device, [(0, FEW)])
+    except CompileError as error:
+        return Difference("compile", str(error))
+    found = compared("interpreter", f"{device} and the interpreter", few, compiled.interpreted())
+    if found:
+        return found
+    many = compiled.called(device, [(0, MANY)])
+    cuts = [0, 1, 5, 16, 49, 200, MANY]
+    found = compared("pieces", "one launch and pieces", many, compiled.called(device, itertools.pairwise(cuts)), skip="tz")
+    return found or compared("cpu", f"{device} and the CPU", many, compiled.called(tack.device("cpu"), [(0, MANY)]))
 
 
 def verify(text: str, ways: Sequence[Way] = ALL_WAYS, **expected: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from host import FLOATS, HIGH, INTS, LOW, Refused, Rules, dtype_of, promote
 from tree import Expr, Function
@@ -25,11 +25,13 @@ def arithmetic_type(a: str, b: str) -> str:
 class Generator:
     """One program. ``scope`` has the names that may be read here and their types; ``own`` those bound in the block being written."""
 
-    def __init__(self, seed: int, row: int, wide: bool) -> None:
+    def __init__(self, seed: int, row: int, wide: bool, atomics: Sequence[str] = INTS) -> None:
+        """``atomics``: the integer types that a device's atomics have."""
         self.r = random.Random(seed)
         self.seed = seed
         self.row = row
         self.wide = wide
+        self.atomics = atomics
         Rules.weak_float = "f64" if wide else "f32"
         self.strong = [*INTS, *(FLOATS if wide else FLOATS[:1])]
         self.types = [*self.strong, "bool", "int", "float", "index"]

@@ -2,6 +2,8 @@
 
 python tests/fuzz/kernels.py --seed 0 --count 1000 [--shrink]
 
+With ``--device cuda`` they run on that device instead, and are compared with the interpreter and the CPU device.
+
 Several programs are compiled together. Each batch runs on all oracles, and in a few of the ways (level, width, threads) in turns. A
 program that differs is printed; with ``--shrink``, made small and printed as a test for tests/unit/test_fuzz_regressions.py.
 """
@@ -18,11 +20,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from check import ALL_WAYS, FEW, Difference, Way, arguments, check, parameters, run_host, text_of  # noqa: E402
-from host import Refused  # noqa: E402
+from check import ALL_WAYS, FEW, Difference, Way, arguments, check, check_device, parameters, run_host, text_of  # noqa: E402
+from host import INTS, Refused  # noqa: E402
 from shrink import shrink  # noqa: E402
 from statements import ROWS, generate, is_wide  # noqa: E402
 from tree import Program  # noqa: E402
+
+import tack  # noqa: E402
 
 BATCH = 8
 WAYS = 2  # of running each batch on the CPU
@@ -45,30 +49,40 @@ def ways_of(number: int, count: int = WAYS) -> list[Way]:
     return [ALL_WAYS[(number * count + k) * 7 % len(ALL_WAYS)] for k in range(count)]
 
 
-def programs_of(seeds: Sequence[int]) -> list[Program]:
-    return [generate(s, k * ROWS) for k, s in enumerate(seeds)]
+class Target:
+    """What programs run on: a device with the interpreter as its oracle, or without one the CPU device in the ways given."""
+
+    def __init__(self, device: tack.Device | None) -> None:
+        self.device = device
+        self.atomics = INTS if device is None else tuple(t for t in INTS if t in device.atomic_dtypes)
+
+    def program(self, seed: int, row: int = 0) -> Program:
+        return generate(seed, row, atomics=self.atomics)
+
+    def check(self, programs: Sequence[Program], ways: Sequence[Way]) -> Difference | None:
+        return check(programs, ways) if self.device is None else check_device(programs, self.device)
 
 
-def run_batch(seeds: Sequence[int], ways: Sequence[Way]) -> list[tuple[int, Difference]]:
+def run_batch(target: Target, seeds: Sequence[int], ways: Sequence[Way]) -> list[tuple[int, Difference]]:
     """The programs of a batch that differ, and how."""
-    found = check(programs_of(seeds), ways)
+    found = target.check([target.program(s, k * ROWS) for k, s in enumerate(seeds)], ways)
     if found is None:
         return []
-    bad = [(s, d) for s in seeds if (d := check([generate(s)], ways))]
+    bad = [(s, d) for s in seeds if (d := target.check([target.program(s)], ways))]
     return bad or [(seeds[0], Difference(found.kind, f"only with the batch {list(seeds)}: {found.message}"))]
 
 
-def shrunk(seed: int, difference: Difference, ways: Sequence[Way]) -> Program:
+def shrunk(target: Target, seed: int, difference: Difference, ways: Sequence[Way]) -> Program:
     def fails(program: Program) -> bool:
         try:
             if difference.kind == "compile":  # plain Python takes what the compiler refuses
                 run_programs(program)
-            found = check([program], ways)
+            found = target.check([program], ways)
         except (NameError, SyntaxError, Refused):
             return False
         return found is not None and found.kind == difference.kind and (found.kind != "compile" or head(found) == head(difference))
 
-    return shrink(copy.deepcopy(generate(seed)), fails)
+    return shrink(copy.deepcopy(target.program(seed)), fails)
 
 
 def run_programs(program: Program) -> None:
@@ -107,21 +121,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=0, help="the first program")
     parser.add_argument("--count", type=int, default=300)
+    parser.add_argument("--device", help="another device than the CPU: cuda, cuda:1, ...")
     parser.add_argument("--batch", type=int, default=BATCH, help="programs that are compiled together")
     parser.add_argument("--shrink", action="store_true", help="make what differs small")
     parser.add_argument("--all-ways", action="store_true", help="run every batch in all ways")
     parser.add_argument("--progress", action="store_true", help="print each batch's seeds before it runs, for crashes")
     parser.add_argument("--stop", type=int, default=10, help="differences to stop after")
     options = parser.parse_args()
+    target = Target(tack.device(options.device) if options.device else None)
     start, done, bad = time.monotonic(), 0, 0
     for number, seeds in enumerate(batches(options.seed, options.count, options.batch)):
         ways = ALL_WAYS if options.all_ways else ways_of(number)
         if options.progress:
             print(f"seeds {seeds}", flush=True)
-        for seed, difference in run_batch(seeds, ways):
+        for seed, difference in run_batch(target, seeds, ways):
             bad += 1
             print(f"seed {seed}: {difference}", flush=True)
-            program = shrunk(seed, difference, ways) if options.shrink else generate(seed)
+            program = shrunk(target, seed, difference, ways) if options.shrink else target.program(seed)
             print(as_test(program, f"seed_{seed}"), flush=True)
         done += len(seeds)
         if bad >= options.stop:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from generate import _ATOMICS, INTS, SCALARS, TABLE, Generator
@@ -432,7 +432,7 @@ class Writer(Generator):
         parts.append(Line(head, indent=lead))
         self.outputs = {f"o_{t}[{row}, i]": t for t in r.sample(self.strong, 3)}
         if self.chance(0.25):
-            t = r.choice(INTS)
+            t = r.choice(self.atomics)
             self.tables = {f"t_{t}[{self.row}]": r.choice(_ATOMICS)}
         first: list[Stmt] = []
         if self.chance(0.25):
@@ -459,10 +459,13 @@ class Writer(Generator):
         after.append(Stmt([Line(f"z_{t}[{self.row}] = {name}")], fixed=True))
 
 
-def generate(seed: int, row: int = 0, *, wide: bool | None = None) -> Program:
-    """The program of a seed. ``wide``: whether it has f64; by default its seed decides. Deterministic in every process."""
+def generate(seed: int, row: int = 0, *, wide: bool | None = None, atomics: Sequence[str] = INTS) -> Program:
+    """The program of a seed. ``wide``: whether it has f64; by default its seed decides. ``atomics``: the integer types of its atomics.
+
+    Deterministic in every process.
+    """
     wide = is_wide(seed) if wide is None else wide
-    return Writer(seed, row, wide).program()
+    return Writer(seed, row, wide, atomics).program()
 
 
 def is_wide(seed: int) -> bool:
