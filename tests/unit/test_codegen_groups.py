@@ -29,6 +29,7 @@ class Lowered(groups._Thread):
         super().__init__(machine, memory, {}, number, group)
         self.indices = indices or (1 << 40,) * 4
         self.present = indices is not None
+        self.reports: list[tuple[int, list[Number]]] = []
 
     def value(self, node: ir.Instr, args: list[Number]) -> Number | None:
         t = node.type
@@ -43,6 +44,10 @@ class Lowered(groups._Thread):
         if node.op in ("lshift", "rshift"):
             assert t is not None and 0 <= args[1] < t.bits
             return arith.BINARY["shl" if node.op == "lshift" else "shr"](args[0], args[1], t)
+        if node.op == "report":
+            assert self.present
+            self.reports.append((int(str(node.attr)), args))
+            return None
         return args[0] if node.op == "freeze" else super().value(node, args)
 
     def check(self, array: ir.Array, place: tuple[int, ...], node: ir.Instr) -> None:
@@ -50,8 +55,11 @@ class Lowered(groups._Thread):
         super().check(array, place, node)
 
 
-def run_entry(entry: EntryPlan, made: ir.Kernel, args: list[Any], extents: list[range], shuffle: random.Random | None) -> None:
-    """Runs a launch of one entry, each group with all its threads."""
+def run_entry(
+    entry: EntryPlan, made: ir.Kernel, args: list[Any], extents: list[range], shuffle: random.Random | None
+) -> list[tuple[int, list[Number]]]:
+    """Runs a launch of one entry, each group with all its threads. Answers the checks that failed, with their values."""
+    reports: list[tuple[int, list[Number]]] = []
     machine = Machine("k", None, print)
     for param, value in zip(made.params, args, strict=True):
         machine.bind(param, value)
@@ -71,6 +79,9 @@ def run_entry(entry: EntryPlan, made: ir.Kernel, args: list[Any], extents: list[
         for thread in threads:
             thread.block(entry.prologue)
         groups._run(threads, entry.body, block, shuffle)
+        for thread in threads:
+            reports += thread.reports
+    return reports
 
 
 def run_lowered(made: ir.Kernel, args: list[Any], shuffle: random.Random | None = None) -> list[EntryPlan]:
@@ -214,3 +225,28 @@ def test_a_straight_body_has_one_condition_between_barriers() -> None:
     (entry,) = plan(made, "k", no_math, False, False).entries
     conditions = [n for n in entry.body.body if isinstance(n, ir.If)]
     assert len(conditions) == 2 and all(c.cond.op == "present" and not c.orelse.body for c in conditions)
+
+
+def test_checks_end_no_thread_of_a_group() -> None:
+    text = loop("""
+        s = tack.shared(tack.f32, tack.block_dim())
+        s[tack.thread_id() * 2] = x[i]
+        tack.barrier()
+        assert x[i] < 10, "large"
+        out[i] = tack.block_sum(x[i + 2] + x[i + 2])
+        out.flat[i - 1] += tack.atomic_add(out, i + 5, 1.0)
+    """)
+    made = grouped(text, X32, X32, block=4)
+    planned = plan(made, "k", no_math, False, True)
+    (entry,) = planned.entries
+    assert not any(i.op in ("check", "check_index") for i in instructions(entry.body)) and planned.stops
+    x, out = np.float32([1, 20, 3, 4, 5, 6]), np.zeros(6, np.float32)
+    failed = run_entry(entry, made, [out, x], [range(6)], random.Random(1))
+    texts = [(planned.sites[site].text.partition("\n")[0], values[0]) for site, values in failed]
+    shared = "index {} is outside of 's' of shape ({},)"
+    assert [v for t, v in texts if t == shared] == [4, 6]  # of the second group: only thread 0 and 1 are present
+    assert [v for t, v in texts if "of 'x'" in t] == [6, 6, 7, 7]
+    assert sum(t == "large" for t, _ in texts) == 1
+    assert [v for t, v in texts if "flat index" in t] == [-1, -1]  # the load and the store
+    assert sorted(v for t, v in texts if "of 'out' of shape" in t and "flat" not in t) == [6, 7, 8, 9, 10]
+    np.testing.assert_array_equal(out, np.float32([36, 36, 36, 36, 0, 0]))

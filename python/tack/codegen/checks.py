@@ -6,19 +6,23 @@ The result has, instead of ``assert_`` and ``print``, and before every access to
 check        (cond, values...), attr: site; where cond is false the values are reported and the iteration ends
 check_index  (indices..., lengths..., values...), attr: (site, rank); the same where an index is not in [0, length)
 record       (values...), attr: site; a print
+report       (values...), attr: site; a failed check that ends nothing
 ===========  =====================================================================================================
 
 An iteration that fails ends before the access: nothing outside of an array is touched. A printer may end others with it (those that
-share its vector), and all of them stop soon: the launch has failed.
+share its vector), and all of them stop soon: the launch has failed. Where threads of a group wait for each other none may end: a body
+with collectives has conditions and ``report`` instead of ``check`` and ``check_index``. A load that fails gives 0 there, a store is
+dropped.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..ir.nodes import Array, Block, Break, Continue, Instr, Kernel, Leave, Loc, Node, ScratchArray, Sequence, Var
+from ..ir.nodes import Array, Block, Break, Continue, If, Instr, Kernel, Leave, Loc, Node, ScratchArray, Sequence, Var
 from ..ir.records import MAX_VALUES, escaped
 from ..ir.source import RecordSite
+from ..ir.uniformity import COLLECTIVES
 from ..types import DType, i64
 from .affine import indices_of
 from .lower_ops import Builder
@@ -49,7 +53,8 @@ class Checks:
             return
         b = Builder()
         place = _Place(b, indices, path)
-        run(_Rewrite(self, place).block(body, frozenset()))
+        together = any(i.op in COLLECTIVES for i in instructions(body))
+        run(_Rewrite(self, place, together).block(body, frozenset()))
         body.body[:0] = b.out
 
     def number(self, kind: str, text: str, values: tuple[Instr, ...], loc: Loc | None) -> int:
@@ -88,9 +93,10 @@ def _tuple(count: int) -> str:
 
 
 class _Rewrite:
-    def __init__(self, checks: Checks, place: _Place) -> None:
+    def __init__(self, checks: Checks, place: _Place, together: bool) -> None:
         self.checks = checks
         self.place = place
+        self.together = together  # no iteration may end by itself
 
     def block(self, block: Block, known: frozenset[object]) -> Walk[None]:
         """``known``: the accesses that a check before this block has passed."""
@@ -116,17 +122,22 @@ class _Rewrite:
         if node.op == "assert_":
             values = (*node.args[1:], *self.place.values)
             site = self.checks.number("assertion", str(node.attr) + self.place.text, values, node.loc)
-            b.emit("check", None, (node.args[0], *values), site)
+            if self.together:
+                b.out.append(If(node.args[0], Block(), Block([Instr("report", None, values, site, node.loc)]), node.loc))
+            else:
+                b.emit("check", None, (node.args[0], *values), site)
             return
-        if self.checks.checked and node.op in _MEMORY:
+        if self.checks.checked and node.op in _MEMORY and indices_of(node)[1]:
             self._access(node, b, passed)
-        b.out.append(node)
+        else:
+            b.out.append(node)
 
     def _access(self, node: Instr, b: Builder, passed: set[object]) -> None:
         array, indices = indices_of(node)
         flat = node.op in ("load_flat", "store_flat")
         key = (id(array) if isinstance(array, ScratchArray) else array.index, flat, tuple(_same(i) for i in indices))
-        if not indices or key in passed:
+        if key in passed and not self.together:
+            b.out.append(node)
             return
         passed.add(key)
         shape = self._shape(array, b)
@@ -143,7 +154,30 @@ class _Rewrite:
             text = f"index {index} is outside {subject} {_tuple(len(shape))}"
         values = (*indices, *lengths, *extra)
         site = self.checks.number("index", text + self.place.text, values, node.loc)
-        b.emit("check_index", None, values, (site, len(indices)))
+        if self.together:
+            self._guarded(node, b, list(zip(indices, lengths, strict=True)), Instr("report", None, values, site, node.loc))
+        else:
+            b.emit("check_index", None, values, (site, len(indices)))
+            b.out.append(node)
+
+    @staticmethod
+    def _guarded(node: Instr, b: Builder, bounds: list[tuple[Instr, Instr]], report: Instr) -> None:
+        """The access where its indices are in bounds, else the report; ``node`` becomes what it gives."""
+        inside: Instr | None = None
+        for index, length in bounds:
+            here = b.both(b.compare("ge", index, b.const(i64, 0)), b.compare("lt", index, length))
+            inside = here if inside is None else b.both(inside, here)
+        assert inside is not None
+        access: list[Node] = [node]
+        if node.type is not None:
+            own = Instr(node.op, node.type, node.args, node.attr, node.loc)
+            value = Var("_value", node.type)
+            b.emit("set", None, (b.const(node.type, 0.0 if node.type.is_float else 0),), value)
+            access = [own, Instr("set", None, (own,), value, node.loc)]
+            node.op, node.args, node.attr = "get", (), value
+        b.out.append(If(inside, Block(access), Block([report]), node.loc))
+        if node.type is not None:
+            b.out.append(node)
 
     @staticmethod
     def _shape(array: Array, b: Builder) -> tuple[Instr, ...]:

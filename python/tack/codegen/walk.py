@@ -11,7 +11,7 @@ __all__ = ["EFFECTS", "Walk", "blocks_of", "instructions", "nodes", "run", "vari
 EFFECTS = frozenset(
     {
         *("store", "store_flat", "atomic", "barrier", "block_reduce", "print", "assert_"),
-        *("check", "check_index", "record", "set_cell", "combine", "keep"),
+        *("check", "check_index", "record", "report", "set_cell", "combine", "keep"),
     }
 )
 
