@@ -108,6 +108,8 @@ def build(kind: str) -> Path:
                     "-lpthread",
                 ]
             )
+        for header in (HERE / "device").glob("*.h"):
+            shutil.copy(header, work)
         (work / "done").touch()
         try:
             work.rename(target)
@@ -120,9 +122,6 @@ def build(kind: str) -> Path:
 def environment(kind: str, **settings: object) -> dict[str, str]:
     """The variables that make tack use the stand-ins; keyword settings become TACK_SIM_* variables: order="delayed", devices=2."""
     libraries = build(kind)
-    for header in ("abi.h", "cuda_builtins.h", "cuda_math.h"):
-        if not (libraries / header).exists():
-            shutil.copy(HERE / "device" / header, libraries / header)
     variables = {VARIABLES[name]: str(libraries / name) for name in LIBRARIES[kind]}
     variables |= {"TACK_SIM_SUPPORT": str(libraries), "TACK_SIM_CACHE": str(folder() / "objects"), "TACK_SIM_CXX": compiler()}
     return variables | {f"TACK_SIM_{name.upper()}": str(value) for name, value in settings.items()}

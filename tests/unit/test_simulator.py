@@ -43,7 +43,7 @@ def test_a_kernel_runs_and_everything_is_counted() -> None:
         ended = in_process(program_a_kernel_runs, order=order)
         driver, compiler = ended.counters["libcuda"], ended.counters["libnvrtc"]
         assert driver["calls"]["cuLaunchKernel"] == 1
-        assert driver["counters"]["launches"] == 1
+        assert driver["tallies"]["launches"] == 1
         assert driver["counters"]["device memory"] == 0
         assert driver["counters"]["contexts"] == 0
         assert driver["counters"]["left to their context"] == 1  # the module

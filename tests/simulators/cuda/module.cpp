@@ -43,6 +43,9 @@ void lose(Context& context, const Fault& fault) {
     case Fault::Kind::assertion:
       result = Result::device_assert;
       break;
+    case Fault::Kind::trap:
+      result = Result::illegal_instruction;
+      break;
     case Fault::Kind::failure:
       break;
   }
@@ -85,7 +88,7 @@ Result launch(const ContextPtr& context, abi::Function function, const SimIndex&
     parameters = unpacked.data();
   }
   if (parameters == nullptr && found->kernel->parameters > 0) return Result::invalid_value;
-  static std::atomic<long>& launches = Control::instance().counter("launches");
+  static std::atomic<long>& launches = Control::instance().tally("launches");
   ++launches;
   if (settings().order == Order::record) return Result::success;
   if (Control::instance().tracing()) {

@@ -1,6 +1,8 @@
 // cuda/nvrtc.cpp -- the NVRTC stand-in: takes CUDA C++ text, compiles it for the host, gives it out as cubin and PTX.
+#include <algorithm>
+#include <cctype>
 #include <cstring>
-#include <map>
+#include <iterator>
 #include <memory>
 #include <set>
 #include <sstream>
@@ -175,6 +177,8 @@ std::string read_options(const std::vector<std::string>& given, Options& options
 #endif
   options.host.emplace_back(contract ? "-ffp-contract=fast" : "-ffp-contract=off");
   options.host.push_back("-D__CUDA_ARCH__=" + std::to_string(options.image.architecture * 10));
+  options.host.push_back("-D__CUDACC_VER_MAJOR__=" + std::to_string(settings().compiler_version / 1000));
+  options.host.push_back("-D__CUDACC_VER_MINOR__=" + std::to_string(settings().compiler_version % 1000 / 10));
   return {};
 }
 
@@ -193,11 +197,35 @@ std::string reworded(const std::string& log, const std::string& name) {
       if (kind[0] == 'e') ++errors;
       break;
     }
+    constexpr std::string_view undeclared = "' was not declared in this scope";
+    const std::size_t end = line.find(undeclared);
+    const std::size_t open = end == std::string::npos ? end : line.rfind('\'', end - 1);
+    if (open != std::string::npos)
+      line = line.substr(0, open) + "identifier \"" + line.substr(open + 1, end - open - 1) + "\" is undefined";
     if (line.find(": In function ") != std::string::npos || line.starts_with("In file included")) continue;
     out += line + '\n';
   }
   if (errors > 0)
     out += "\n" + std::to_string(errors) + (errors == 1 ? " error" : " errors") + " detected in the compilation of \"" + name + "\".\n";
+  return out;
+}
+
+// Names of the host's compiler that NVRTC does not know, each once.
+std::string foreign_names(const std::string& text, const std::string& name) {
+  static const std::set<std::string_view> known{"__builtin_assume", "__builtin_assume_aligned", "__builtin_bit_cast",
+                                                "__builtin_expect", "__builtin_unreachable",    "__builtin_offsetof",
+                                                "__builtin_isnan"};
+  const std::string code = blanked(text);
+  std::string out;
+  std::set<std::string> seen;
+  for (std::size_t at = code.find("__builtin_"); at != std::string::npos; at = code.find("__builtin_", at + 1)) {
+    std::size_t end = at;
+    while (end < code.size() && (std::isalnum(static_cast<unsigned char>(code[end])) != 0 || code[end] == '_')) ++end;
+    const std::string word = code.substr(at, end - at);
+    if (known.contains(word) || !seen.insert(word).second) continue;
+    const auto line = std::count(code.begin(), code.begin() + static_cast<std::ptrdiff_t>(at), '\n') + 1;
+    out += name + "(" + std::to_string(line) + "): error: identifier \"" + word + "\" is undefined\n";
+  }
   return out;
 }
 
@@ -208,6 +236,8 @@ Outcome compile_program(Program& program, const std::vector<std::string>& given)
     program.log = "nvrtc: error: invalid value or unrecognized option " + refused + "\n";
     return Outcome::invalid_option;
   }
+  program.log = foreign_names(program.text, program.name);
+  if (!program.log.empty()) return Outcome::compilation;
   CompileRequest request;
   request.text = mark_shared(program.text);
   request.name = program.name;

@@ -21,9 +21,9 @@ struct SimServices {
   unsigned long long (*warp)(unsigned operation, unsigned mask, unsigned long long value, unsigned argument, unsigned width);
   // One texel or filtered value, as 4 floats.
   void (*texture)(unsigned long long object, unsigned dimensions, float x, float y, float z, float* texel);
-  // Ends the launch: an assertion of the kernel failed, or it called __trap.
-  void (*fail)(const char* what);
-  int (*print)(const char* format, void* arguments);
+  // Ends the launch: an assertion of the kernel failed (false: it called __trap).
+  void (*fail)(const char* what, bool assertion);
+  long long (*clock)();
 };
 
 // Addresses that kernels may use without asking: the running thread's stack and the allocation used last.

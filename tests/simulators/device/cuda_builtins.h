@@ -7,6 +7,7 @@
 
 #define __CUDACC__ 1
 #define __CUDACC_RTC__ 1
+#define NULL 0
 #define __NVCC__ 1
 #define __device__
 #define __host__
@@ -19,8 +20,8 @@
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
 #define __grid_constant__
-#define __sim_quiet __attribute__((no_sanitize_thread, unused)) static inline
-#define __sim_pure __attribute__((unused)) static inline
+#define __sim_quiet __attribute__((no_sanitize_thread, no_sanitize_undefined, unused)) static inline
+#define __sim_pure __attribute__((no_sanitize_undefined, unused)) static inline
 
 typedef unsigned long size_t;
 typedef long ptrdiff_t;
@@ -73,9 +74,11 @@ __sim_pure void __threadfence() {}
 __sim_pure void __threadfence_block() {}
 __sim_pure void __threadfence_system() {}
 __sim_pure void __nanosleep(unsigned) {}
-__sim_pure void __trap() { sim_services.fail("the kernel called __trap()"); }
-__sim_quiet long long clock64() { return static_cast<long long>(__builtin_ia32_rdtsc()); }
-__sim_quiet long clock() { return static_cast<long>(__builtin_ia32_rdtsc()); }
+__sim_pure void __trap() { sim_services.fail("the kernel called __trap()", false); }
+#define assert(e) ((e) ? static_cast<void>(0) : sim_services.fail("assertion failed: " #e, true))
+extern "C" int printf(const char*, ...);
+__sim_quiet long long clock64() { return sim_services.clock(); }
+__sim_quiet long clock() { return static_cast<long>(sim_services.clock()); }
 
 __sim_pure void __syncwarp(unsigned mask = 0xffffffffu) { sim_services.warp(SIM_SYNC, mask, 0, 0, 32); }
 __sim_pure unsigned __activemask() { return 0xffffffffu; }
@@ -135,9 +138,12 @@ __SIM_ATOMIC(atomicAdd, float, old + v)
 __SIM_ATOMIC(atomicAdd, double, old + v)
 __SIM_ATOMIC(atomicSub, unsigned, old - v)
 __sim_quiet int atomicSub(int* p, int v) { return static_cast<int>(atomicSub(reinterpret_cast<unsigned*>(p), static_cast<unsigned>(v))); }
-__SIM_WRAPPING(atomicAnd, old& v)
-__SIM_WRAPPING(atomicOr, old | v)
-__SIM_WRAPPING(atomicXor, old ^ v)
+#define __SIM_BITWISE(name, expression) \
+  __SIM_WRAPPING(name, expression)      \
+  __SIM_ATOMIC(name, long long, expression)
+__SIM_BITWISE(atomicAnd, old& v)
+__SIM_BITWISE(atomicOr, old | v)
+__SIM_BITWISE(atomicXor, old ^ v)
 __SIM_WRAPPING(atomicExch, (static_cast<void>(old), v))
 __SIM_ATOMIC(atomicExch, float, (static_cast<void>(old), v))
 #define __SIM_ORDERED(T)                        \
@@ -150,6 +156,7 @@ __SIM_ORDERED(unsigned long long)
 __SIM_ATOMIC(atomicInc, unsigned, old >= v ? 0u : old + 1u)
 __SIM_ATOMIC(atomicDec, unsigned, old == 0u || old > v ? v : old - 1u)
 #undef __SIM_ORDERED
+#undef __SIM_BITWISE
 #undef __SIM_WRAPPING
 #undef __SIM_ATOMIC
 #define __SIM_CAS(T)                                                                       \
@@ -200,6 +207,8 @@ __sim_pure unsigned __funnelshift_r(unsigned lo, unsigned hi, unsigned s) {
 __sim_pure unsigned __sad(int a, int b, unsigned c) {
   return (a > b ? static_cast<unsigned>(a) - static_cast<unsigned>(b) : static_cast<unsigned>(b) - static_cast<unsigned>(a)) + c;
 }
+
+#define __builtin_assume(condition) static_cast<void>(0)
 
 // Bits as they are.
 template <class To, class From>

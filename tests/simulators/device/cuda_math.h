@@ -199,3 +199,13 @@ __sim_pure float min(float a, float b) { return __builtin_fminf(a, b); }
 __sim_pure float max(float a, float b) { return __builtin_fmaxf(a, b); }
 __sim_pure double min(double a, double b) { return __builtin_fmin(a, b); }
 __sim_pure double max(double a, double b) { return __builtin_fmax(a, b); }
+#define __SIM_MIXED(A, B, T)                                                       \
+  __sim_pure T min(A a, B b) { return min(static_cast<T>(a), static_cast<T>(b)); } \
+  __sim_pure T min(B a, A b) { return min(static_cast<T>(a), static_cast<T>(b)); } \
+  __sim_pure T max(A a, B b) { return max(static_cast<T>(a), static_cast<T>(b)); } \
+  __sim_pure T max(B a, A b) { return max(static_cast<T>(a), static_cast<T>(b)); }
+__SIM_MIXED(int, unsigned, unsigned)
+__SIM_MIXED(long, unsigned long, unsigned long)
+__SIM_MIXED(long long, unsigned long long, unsigned long long)
+__SIM_MIXED(float, double, double)
+#undef __SIM_MIXED

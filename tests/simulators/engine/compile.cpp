@@ -94,22 +94,28 @@ std::vector<std::string> flags(const CompileRequest& request) {
   std::vector<std::string> all{"-O1",
                                "-std=c++17",
                                "-fPIC",
+                               "-undef",  // no macros of this machine or compiler
                                "-nostdinc",
                                "-fno-exceptions",
                                "-fno-rtti",
                                "-fno-gnu-unique",
-                               "-pedantic-errors",
-                               "-fwrapv",
                                "-fno-strict-aliasing",
-                               "-Wno-unknown-pragmas",
                                "-fno-math-errno",
                                "-fno-asynchronous-unwind-tables",
                                "-fno-semantic-interposition",
+                               "-pedantic-errors",
+                               "-Wno-unknown-pragmas",
                                "-fdiagnostics-color=never",
                                "-fno-diagnostics-show-caret",
                                "-fno-diagnostics-show-option"};
   if (settings().check) {
     all.insert(all.end(), {"-fsanitize=thread", "--param", "tsan-instrument-func-entry-exit=0"});
+  }
+  if (settings().undefined) {
+    all.insert(all.end(), {"-fsanitize=shift,signed-integer-overflow,integer-divide-by-zero,float-cast-overflow",
+                           "-fsanitize-undefined-trap-on-error"});
+  } else {
+    all.emplace_back("-fwrapv");
   }
   all.insert(all.end(), request.options.begin(), request.options.end());
   return all;
@@ -162,7 +168,8 @@ std::string_view word(std::string_view text, std::size_t at) {
   return text.substr(at, end - at);
 }
 
-// The text with comments and strings blanked, places kept.
+}  // namespace
+
 std::string blanked(std::string_view text) {
   std::string out(text);
   const auto blank = [&](std::size_t from, std::size_t to) {
@@ -191,8 +198,6 @@ std::string blanked(std::string_view text) {
   }
   return out;
 }
-
-}  // namespace
 
 Compiled compile(const CompileRequest& request) {
   Compiled result;

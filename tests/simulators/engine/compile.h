@@ -30,6 +30,8 @@ struct Compiled {
 // Compiles, or takes the same request's object from the folder of TACK_SIM_CACHE. Safe for many processes at once.
 Compiled compile(const CompileRequest& request);
 
+// The text with comments and strings blanked, places kept.
+std::string blanked(std::string_view text);
 // The kernels of CUDA-like text: functions declared __global__, with the thread limit of __launch_bounds__.
 std::vector<Kernel> find_kernels(std::string_view text);
 // Makes every access to variables in shared memory visible to the checks, and gives `extern __shared__` arrays their place.

@@ -41,6 +41,7 @@ Settings read() {
   if (order == "record") s.order = Order::record;
   s.delay = std::chrono::microseconds(number_of("TACK_SIM_DELAY", s.delay.count()));
   s.check = number_of("TACK_SIM_CHECK", 1) != 0;
+  s.undefined = number_of("TACK_SIM_UNDEFINED", 1) != 0;
   s.fail = text_of("TACK_SIM_FAIL");
   s.trace = text_of("TACK_SIM_TRACE");
   s.report = text_of("TACK_SIM_REPORT");
@@ -144,9 +145,12 @@ void Control::report(const std::string& text) {
 
 std::atomic<long>& Control::counter(std::string_view name) {
   const std::lock_guard lock(mutex_);
-  const auto found = counters_.find(name);
-  if (found != counters_.end()) return found->second;
   return counters_.try_emplace(std::string(name), 0).first->second;
+}
+
+std::atomic<long>& Control::tally(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  return tallies_.try_emplace(std::string(name), 0).first->second;
 }
 
 std::string Control::json() {
@@ -159,6 +163,8 @@ std::string Control::json() {
   object(out, calls);
   out << ", \"counters\": ";
   object(out, counters_);
+  out << ", \"tallies\": ";
+  object(out, tallies_);
   out << ", \"reports\": [";
   for (std::size_t i = 0; i < reports_.size(); ++i) {
     if (i > 0) out << ", ";

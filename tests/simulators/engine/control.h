@@ -25,7 +25,8 @@ struct Settings {
   int compiler_version = 13000;
   Order order = Order::lazy;
   std::chrono::microseconds delay{200};
-  bool check = true;
+  bool check = true;      // every access of a kernel
+  bool undefined = true;  // what C++ leaves undefined in arithmetic ends a kernel
   std::string fail, trace, report, cache, compiler, support;
   std::map<int, int> attributes;  // driver attributes by number that differ from the simulated device's own
 
@@ -60,8 +61,10 @@ class Control {
   // Says that the program did what the driver's rules forbid, on stderr and in the counters.
   void report(const std::string& text);
 
-  // Objects alive, launches and the like, by name.
+  // Objects alive, by name: all 0 where the program has freed what it made.
   std::atomic<long>& counter(std::string_view name);
+  // What was done, by name.
+  std::atomic<long>& tally(std::string_view name);
 
   // Everything as one JSON object.
   std::string json();
@@ -75,7 +78,7 @@ class Control {
 
   std::mutex mutex_;
   std::vector<const CallSite*> sites_;
-  std::map<std::string, std::atomic<long>, std::less<>> counters_;
+  std::map<std::string, std::atomic<long>, std::less<>> counters_, tallies_;
   std::vector<std::string> reports_;
   std::atomic<long> total_{0}, fail_at_{0};
   int fail_code_ = 0;

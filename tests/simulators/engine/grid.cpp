@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 
@@ -31,7 +32,7 @@ class Grid {
   }
 
   std::optional<Fault> run() {
-    static constexpr SimServices services{access, barrier, warp, texture, fail, print};
+    static constexpr SimServices services{access, barrier, warp, texture, fail, clock};
     *abi_.services = services;
     *abi_.block_size = launch_.block;
     *abi_.grid_size = launch_.grid;
@@ -287,9 +288,9 @@ class Grid {
     if (!wrong.empty()) current->abandon(Fault::Kind::address, wrong);
   }
 
-  static void fail(const char* what) { current->abandon(Fault::Kind::assertion, what); }
+  static void fail(const char* what, bool assertion) { current->abandon(assertion ? Fault::Kind::assertion : Fault::Kind::trap, what); }
 
-  static int print(const char*, void*) { return 0; }
+  static long long clock() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 
   static void on_signal(int signal, unsigned long address) {
     Grid& grid = *current;

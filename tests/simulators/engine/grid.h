@@ -24,7 +24,7 @@ struct Launch {
 };
 
 struct Fault {
-  enum class Kind { address, misaligned, assertion, failure } kind;
+  enum class Kind { address, misaligned, assertion, trap, failure } kind;
   std::string text;
 };
 
