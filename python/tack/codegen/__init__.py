@@ -7,7 +7,9 @@ from ..ir.nodes import Kernel
 from ..ir.source import KernelSource
 from ..ir.target import Target
 from ..types import DType
-from .llvm_printer import print_module
+from .c_printer import Text, print_text
+from .dialects import dialect_of
+from .llvm_printer import Module, print_module
 from .llvm_text import identifier
 from .lower import MathLibrary
 from .params import argument_specs, plan
@@ -23,24 +25,31 @@ def build_source(kernel: Kernel, target: Target, math: MathLibrary) -> KernelSou
     Changes nothing in ``kernel``. The same kernel and target give the same text in every process.
     Raises CompileNotImplementedError for what the code generator does not do.
     """
-    if target.backend != "cpu":
+    dialect = dialect_of(target.backend)
+    if dialect is None and target.backend != "cpu":
         raise UnsupportedError(f"Kernel '{kernel.name}': no code generator for {target.title}", kernel=kernel.name)
     contract = not kernel.options.get("exact") and target.arch not in _NO_FMA
     planned = plan(kernel, f"tack_{identifier(kernel.name)}", math, contract, target.debug)
-    module = print_module(kernel.name, planned, target, kernel.options, math)
+    module: Module | Text
+    options = ""
+    if dialect is None:
+        module = print_module(kernel.name, planned, target, kernel.options, math)
+    else:
+        module = print_text(kernel.name, planned, target, kernel.options, math, dialect)
+        options = dialect.options(bool(kernel.options.get("fast_math")))
     result: DType | None = kernel.result.type if kernel.result is not None else None
     return KernelSource(
         name=kernel.name,
         target=target.backend,
         arch=target.arch,
         text=module.text,
-        options="",
+        options=options,
         arguments=argument_specs(kernel),
         entries=module.entries,
         steps=planned.steps,
         scratch_bytes=planned.scratch_bytes,
         result_type=result,
         result_offset=planned.result_offset,
-        simd=module.lanes,
+        simd=module.lanes if isinstance(module, Module) else 1,
         sites=planned.sites,
     )

@@ -92,6 +92,7 @@ class EntryPlan:
     first: list[Var] = field(default_factory=list)
     stride: list[Var] = field(default_factory=list)
     block: Var | None = None
+    indices: list[str] = field(default_factory=list)  # names of the loop's variables
     slots: Slots = field(default_factory=Slots)
 
 
@@ -337,7 +338,7 @@ class _Planner:
         self.checks.rewrite(body, item.indices, self.path[item])
         body.body[:0] = head
         rank = len(item.indices)
-        entry = EntryPlan("", rank, Block(prologue), body)
+        entry = EntryPlan("", rank, Block(prologue), body, indices=[v.name for v in item.indices])
         if not item.reductions:
             entry.start = [_constant(e) for e in item.start]
             entry.step = [_constant(e) for e in item.step]

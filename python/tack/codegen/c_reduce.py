@@ -1,0 +1,125 @@
+"""Prints reductions for groups of threads: thread l of a group has running result l of 64, and the group folds them by halves.
+
+The order is the one of ``ir.reduction``, whatever the device.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from ..ir.arith import identity
+from ..ir.nodes import Instr
+from ..ir.reduction import WIDTH
+from ..types import BOOL, DType, i64, u32
+from .c_expr import ADD, MUL, Expr
+from .c_records import stopped
+
+if TYPE_CHECKING:
+    from .c_body import Body
+    from .params import EntryPlan
+
+__all__ = ["combine", "print_blocks"]
+
+
+def _folded(body: Body, op: str, dtype: DType, a: Expr, b: Expr) -> str:
+    zero = Instr("const", dtype, (), False if dtype == BOOL else 0.0 if dtype.is_float else 0)
+    return body.ops.emit(Instr(op, dtype, (zero, zero)), [a, b]).text
+
+
+def print_blocks(body: Body, entry: EntryPlan, checks: bool) -> None:
+    """The whole of a reduction's entry: a group runs one block of iterations and leaves one partial result."""
+    w, h, names = body.w, body.h, body.names
+    number = h.type(i64)
+    body.print(entry.prologue)
+    lane, block = names.new("lane"), names.new("block_index")
+    w.do(f"const {h.type(u32)} {lane} = {h.dialect.thread};")
+    w.do(f"const {number} {block} = {h.dialect.group};")
+    assert entry.block is not None
+    low, high = names.new("low"), names.new("high")
+    total = body.kept[entry.counts[-1]]
+    w.do(f"const {number} {low} = {block} * {body.kept[entry.block]};")
+    end = f"{h.minmax('min', i64)}({low} + {body.kept[entry.block]}, {total})"
+    w.do(f"const {number} {high} = {f'{stopped(body)} ? {low} : {end}' if checks else end};")
+    for r in entry.reductions:
+        name = body.variables[r.var] = names.new(r.var.name)
+        w.do(f"{h.type(r.var.type)} {name} = {body.ops.constant(r.var.type, identity(r.op, r.var.type)).text};")
+    _iterations(body, entry, lane, low, high)
+    shelves = []
+    for r in entry.reductions:
+        shelf = names.new(f"{r.var.name}_running")
+        shelves.append(shelf)
+        w.do(f"{h.dialect.shared} {h.type(r.var.type)} {shelf}[{WIDTH}];")
+        w.do(f"{shelf}[{lane}] = {body.variables[r.var]};")
+    w.do(h.dialect.barrier)
+    half = names.new("distance")
+    w.open(f"for ({h.type(u32)} {half} = {WIDTH // 2}; {half} > 0; {half} >>= 1) {{")
+    w.open(f"if ({lane} < {half}) {{")
+    for r, shelf in zip(entry.reductions, shelves, strict=True):
+        mine, other = (body.ops.value(r.var.type, f"{shelf}[{at}]") for at in (lane, f"{lane} + {half}"))
+        w.do(f"{shelf}[{lane}] = {_folded(body, r.op, r.var.type, mine, other)};")
+    w.close()
+    w.do(h.dialect.barrier)
+    w.close()
+    w.open(f"if ({lane} == 0) {{")
+    for r, shelf in zip(entry.reductions, shelves, strict=True):
+        w.do(body.memory.set_cell(r.var.type, f"{r.partials // 8} + {block}", body.ops.value(r.var.type, f"{shelf}[0]")))
+    w.close()
+
+
+def _iterations(body: Body, entry: EntryPlan, lane: str, low: str, high: str) -> None:
+    """The loops over a block's iterations, row by row."""
+    w, names, number = body.w, body.names, body.h.type(i64)
+    counts = [body.kept[v] for v in entry.counts[:-1]]
+    first, stride = ([body.kept[v] for v in part] for part in (entry.first, entry.stride))
+    rank = entry.rank
+
+    def index(dim: int, place: str, level: int) -> None:
+        name = names.new(entry.indices[dim] if dim < len(entry.indices) else f"i{dim}")
+        known = entry.start[dim], entry.step[dim]
+        scaled = place if known[1] == 1 else f"{f'({place})' if level < MUL else place} * {stride[dim]}"
+        w.do(f"const {number} {name} = {scaled if known[0] == 0 else f'{first[dim]} + {scaled}'};")
+        least = known[0] if known[0] is not None and known[1] == 1 else -(1 << 62)
+        body.index[dim] = Expr(name, low=least, high=1 << 62)
+
+    body.index = [Expr("")] * rank
+    at = names.new("at")
+    if rank == 1:
+        w.open(f"for ({number} {at} = {low} + {lane}; {at} < {high}; {at} += {WIDTH}) {{")
+        index(0, at, MUL)
+        body.looped(entry.body)
+        w.close()
+        return
+    row, column, end = names.new("row"), names.new("column"), names.new("end")
+    w.do(f"{number} {row} = {low};  // of the blocks' iterations, the first one of this row")
+    w.open(f"while ({row} < {high}) {{")
+    w.do(f"const {number} {column} = {row} % {counts[-1]};")
+    w.do(f"const {number} {end} = {body.h.minmax('min', i64)}({row} - {column} + {counts[-1]}, {high});")
+    rest = names.new("rest")
+    w.do(f"{number} {rest} = {row} / {counts[-1]};")
+    for dim in range(rank - 2, -1, -1):
+        if dim:
+            index(dim, f"{rest} % {counts[dim]}", MUL)
+            w.do(f"{rest} /= {counts[dim]};")
+        else:
+            index(dim, rest, MUL)
+    w.open(f"for ({number} {at} = {row} + {lane}; {at} < {end}; {at} += {WIDTH}) {{")
+    index(rank - 1, f"{at} - {row} + {column}", ADD)
+    body.looped(entry.body)
+    w.close()
+    w.do(f"{row} = {end};")
+    w.close()
+
+
+def combine(body: Body, node: Instr) -> None:
+    """Folds the blocks' partial results, in order, into the reduction's cell."""
+    assert isinstance(node.attr, tuple)
+    op, partials, cell, dtype = cast("tuple[str, int, int, DType]", node.attr)
+    w, names, loc = body.w, body.names, node.loc
+    blocks = body.value(node.args[0])
+    total, k = names.new("total"), names.new("block")
+    w.do(f"{body.h.type(dtype)} {total} = {body.memory.cell(dtype, str(cell // 8)).text};", loc)
+    w.open(f"for ({body.h.type(i64)} {k} = 0; {k} < {blocks.at(MUL)}; ++{k}) {{", loc)
+    partial = body.memory.cell(dtype, f"{partials // 8} + {k}")
+    w.do(f"{total} = {_folded(body, op, dtype, body.ops.value(dtype, total), partial)};", loc)
+    w.close()
+    w.do(body.memory.set_cell(dtype, str(cell // 8), body.ops.value(dtype, total)), loc)

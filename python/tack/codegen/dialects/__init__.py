@@ -1,0 +1,81 @@
+"""Dialects: what C-like kernel languages spell differently, as data. The printer reads these and never a target's name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from ...types import DType
+
+__all__ = ["Dialect", "dialect_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """One language. Templates take their operands by position, ``"__float_as_uint({})"``; types are named as tack names them.
+
+    Code is printed over the types ``i8 ... u64 f32 f64`` (declared from ``types`` where used) and ``bool``, in the common part of C and
+    C++: no goto, no templates, no references, casts as in C.
+
+    Attributes:
+        title: what the text's first line calls the language.
+        types: tack's name of a type -> the language's.
+        wide: suffix of 64-bit integer constants: "ll".
+        head: lines at the top of every text, before the types.
+        entry: (symbol, most threads of a group) -> what stands before an entry's parameters, the parenthesis included.
+        pointer: (type, only read) -> the type of a pointer to global memory.
+        parameter: declares a scalar parameter: "const {} {}" of type and name.
+        function, outlined: qualifiers of helper functions; of those that must not be inlined.
+        table: qualifiers of a constant array outside of functions.
+        shared: qualifiers of an array that a group's threads share; inside an entry.
+        barrier: a statement; all threads of a group, and their shared memory.
+        thread, group, group_size: a thread's place in its group, the group's in the grid, its size; unsigned 32-bit expressions.
+        progress: a statement without effect that compilers count as one, so that an endless loop stays.
+        bits: (from, to) -> reinterprets a float as an integer of its size, or back.
+        math: (function, float type) -> a template; of sqrt floor ceil trunc rint fabs copysign fma.
+        popcount, clz: of u32 and u64; clz of 0 is the width.
+        mulhi: of i64 and u64.
+        atomics: (kind, type) -> a template of address and operands, relaxed, that answers the old value; what is absent is made of a
+            compare-exchange, or of an operation of the same bits. ("cas", u32) and ("cas", u64) are always there.
+        volatile: (type, address) -> a read from global memory that is done each time.
+        options: whether fast math is asked for -> the compiler's options.
+        reserved: words that no variable may have: keywords, and what the language or the printed code calls.
+    """
+
+    title: str
+    types: Mapping[str, str]
+    wide: str
+    head: tuple[str, ...]
+    entry: Callable[[str, int], str]
+    pointer: Callable[[str, bool], str]
+    function: str
+    outlined: str
+    table: str
+    shared: str
+    barrier: str
+    thread: str
+    group: str
+    group_size: str
+    progress: str
+    bits: Mapping[tuple[str, str], str]
+    math: Mapping[tuple[str, str], str]
+    popcount: Mapping[str, str]
+    clz: Mapping[str, str]
+    mulhi: Mapping[str, str]
+    atomics: Mapping[tuple[str, str], str]
+    volatile: str
+    options: Callable[[bool], str]
+    reserved: frozenset[str]
+
+    def of(self, dtype: DType) -> str:
+        """The language's own name of a type."""
+        return self.types[dtype.name]
+
+
+def dialect_of(backend: str) -> Dialect | None:
+    """The language of a backend's kernels, or None where they are not printed as C."""
+    if backend == "cuda":
+        from .cuda import CUDA
+
+        return CUDA
+    return None

@@ -1,0 +1,91 @@
+// tack kernel total for sm_90, CUDA C++
+typedef unsigned int u32;
+typedef long long i64;
+typedef unsigned long long u64;
+typedef double f64;
+
+static __device__ inline i64 tack_max_i64(i64 a, i64 b) {
+  return b > a ? b : a;
+}
+
+static __device__ inline i64 tack_min_i64(i64 a, i64 b) {
+  return b < a ? b : a;
+}
+
+static __device__ inline f64 tack_min_f64(f64 a, f64 b) {
+  return a != a || b < a ? b : a;
+}
+
+extern "C" __global__ void __launch_bounds__(1) tack_total_0(u64* scratch) {
+  scratch[0] = (unsigned long long)__double_as_longlong(0.0);
+  scratch[1] = (unsigned long long)__double_as_longlong(__longlong_as_double((long long)(0x7ff0000000000000ull)));
+}
+
+extern "C" __global__ void __launch_bounds__(64) tack_total_1(const f64* x, i64 x_shape0, i64 x_shape1, u64* scratch) {
+  const i64 t = tack_max_i64(-(0 - x_shape0), 0);
+  const i64 t_1 = tack_max_i64(-(0 - x_shape1), 0);
+  const i64 t_2 = (i64)((u64)t * t_1);
+  const i64 block = tack_max_i64((i64)((u64)t_2 + 1023) >> 10, 1024);
+  const u32 lane = threadIdx.x;
+  const i64 block_index = blockIdx.x;
+  const i64 low = block_index * block;
+  const i64 high = tack_min_i64(low + block, t_2);
+  f64 s = -0.0;
+  f64 least = __longlong_as_double((long long)(0x7ff8000000000000ull));
+  i64 row = low;  // of the blocks' iterations, the first one of this row
+  while (row < high) {
+    const i64 column = row % t_1;
+    const i64 end = tack_min_i64(row - column + t_1, high);
+    i64 rest = row / t_1;
+    const i64 i = rest;
+    for (i64 at = row + lane; at < end; at += 64) {
+      const i64 j = at - row + column;
+      const f64 x_value = x[i * x_shape1 + j];
+      s = s + x_value;
+      least = tack_min_f64(least, x_value);
+    }
+    row = end;
+  }
+  __shared__ f64 s_running[64];
+  s_running[lane] = s;
+  __shared__ f64 least_running[64];
+  least_running[lane] = least;
+  __syncthreads();
+  for (u32 distance = 32; distance > 0; distance >>= 1) {
+    if (lane < distance) {
+      s_running[lane] = s_running[lane] + s_running[lane + distance];
+      least_running[lane] = tack_min_f64(least_running[lane], least_running[lane + distance]);
+    }
+    __syncthreads();
+  }
+  if (lane == 0) {
+    scratch[3 + block_index] = (unsigned long long)__double_as_longlong(s_running[0]);
+    scratch[1027 + block_index] = (unsigned long long)__double_as_longlong(least_running[0]);
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(1) tack_total_2(i64 x_shape0, i64 x_shape1, u64* scratch) {
+  const i64 t = (i64)((u64)tack_max_i64(-(0 - x_shape0), 0) * tack_max_i64(-(0 - x_shape1), 0));
+  const i64 t_1 = tack_max_i64((i64)((u64)t + 1023) >> 10, 1024);
+  const i64 t_2 = (i64)((u64)t + t_1 - 1);
+  const bool test = t_1 == 0;
+  const bool test_1 = t_1 == -1;
+  const i64 t_3 = test || test_1 ? 1 : t_1;
+  const i64 t_4 = t_2 / t_3;
+  const i64 t_5 = (i64)((u64)t_2 - (u64)t_4 * t_3);
+  const i64 t_6 = test ? 0 : test_1 ? (i64)(0 - (u64)t_2) : (i64)((u64)t_4 - (t_5 != 0 && (t_5 ^ t_3) < 0));
+  f64 total = __longlong_as_double((long long)(scratch[0]));
+  for (i64 block = 0; block < t_6; ++block) {
+    total = total + __longlong_as_double((long long)(scratch[3 + block]));
+  }
+  scratch[0] = (unsigned long long)__double_as_longlong(total);
+  f64 total_1 = __longlong_as_double((long long)(scratch[1]));
+  for (i64 block_1 = 0; block_1 < t_6; ++block_1) {
+    total_1 = tack_min_f64(total_1, __longlong_as_double((long long)(scratch[1027 + block_1])));
+  }
+  scratch[1] = (unsigned long long)__double_as_longlong(total_1);
+}
+
+extern "C" __global__ void __launch_bounds__(1) tack_total_3(u64* scratch) {
+  scratch[2] = (unsigned long long)__double_as_longlong(__longlong_as_double((long long)(scratch[0])) + __longlong_as_double((long long)(scratch[1])));
+}
