@@ -15,10 +15,10 @@ struct Fiber {
   std::size_t stack_size = 0;
 };
 
-// The fibers of one thread of the host. All run the same function, which never returns: it switches back when it has nothing to do.
+// The fibers of one thread of the host. Each runs the same function, again and again; where that returns it switches back.
 class Fibers {
  public:
-  Fibers(void (*body)(void*), void* argument) : body_(body), argument_(argument) {}
+  explicit Fibers(void (*body)()) : body_(body) {}
   ~Fibers();
   Fibers(const Fibers&) = delete;
   Fibers& operator=(const Fibers&) = delete;
@@ -32,14 +32,16 @@ class Fibers {
   void reset();
   const Fiber* running() const { return running_; }
 
-  // For the entry of a new fiber.
-  void enter() { body_(argument_); }
+  // What a new fiber does for ever.
+  void work() {
+    body_();
+    back();
+  }
 
  private:
   void prepare(Fiber& fiber);
 
-  void (*body_)(void*);
-  void* argument_;
+  void (*body_)();
   std::vector<Fiber> fibers_;
   void* main_ = nullptr;
   Fiber* running_ = nullptr;

@@ -48,25 +48,22 @@ class Grid {
     return std::move(fault_);
   }
 
-  // What every fiber does: threads that have not started yet, then nothing.
+  // What every fiber does: threads that have not started yet.
   void work() {
-    for (;;) {
-      while (next_ < threads_) {
-        running_ = backwards_ ? threads_ - 1 - next_ : next_;
-        ++next_;
-        states_[running_].wait = Wait::none;
-        enter(running_);
-        launch_.kernel->launch(arguments_.data());
-        states_[running_].wait = Wait::done;
-        ++done_;
-      }
-      idle_.push_back(fiber_);
-      fibers_.back();
+    while (next_ < threads_) {
+      running_ = backwards_ ? threads_ - 1 - next_ : next_;
+      ++next_;
+      states_[running_].wait = Wait::none;
+      enter(running_);
+      launch_.kernel->launch(arguments_.data());
+      states_[running_].wait = Wait::done;
+      ++done_;
     }
+    idle_.push_back(fiber_);
   }
 
   static Fibers& own_fibers() {
-    thread_local Fibers fibers([](void*) { current->work(); }, nullptr);
+    thread_local Fibers fibers([] { current->work(); });
     return fibers;
   }
 
