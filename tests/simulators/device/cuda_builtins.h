@@ -301,6 +301,6 @@ __attribute__((always_inline, no_sanitize_thread)) inline void __sim_launch(void
 }
 #define SIM_KERNEL(index, name, function, bounds)                                                                                 \
   __attribute__((no_sanitize_thread)) static void __sim_launch_##index(void** parameters) { __sim_launch(function, parameters); } \
-  extern __attribute__((section("sim_kernels"), used)) const SimKernel __sim_kernel_##index;                                      \
+  extern __attribute__((section("sim_kernels"), used, aligned(8))) const SimKernel __sim_kernel_##index;                          \
   const SimKernel __sim_kernel_##index = {                                                                                        \
       name, __sim_launch_##index, __sim_sizes(function), __sim_alignments(function), __sim_count(function), bounds};
