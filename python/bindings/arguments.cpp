@@ -177,7 +177,17 @@ Taken Arguments::take_other(std::size_t i, PyObject* object) {
     scalar(i, key_word(ArgumentSpec::Kind::floating), Argument(PyFloat_AsDouble(object)));
     return Taken::yes;
   }
-  return Taken::no;
+  return take_texture(i, object) ? Taken::yes : Taken::no;
+}
+
+bool Arguments::take_texture(std::size_t i, PyObject* object) {
+  // The object holds the array for as long as it lives itself.
+  const nb::object texels = attribute(object, "_tack_array"), reading = attribute(object, "_tack_reading");
+  if (!texels.is_valid() || !reading.is_valid() || !PyLong_Check(reading.ptr())) return false;
+  if (PyType_IsSubtype(Py_TYPE(texels.ptr()), state().array_base) == 0 || !nb::inst_ready(texels)) return false;
+  add_array(i, *nb::inst_ptr<Array>(texels));
+  key_[i + 1] |= static_cast<KeyWord>(nb::cast<std::uint16_t>(reading)) << 40;
+  return true;
 }
 
 void Arguments::take_numpy_scalar(std::size_t i, PyObject* object, DType type) {

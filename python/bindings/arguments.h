@@ -37,10 +37,11 @@ class Scratch {
   alignas(T) std::byte small_[N * sizeof(T)];
 };
 
-/// One word of a key: the kind in the high half; in the low half an array's signature, or the dtype of a NumPy scalar.
+/// One word of a key: the kind in bits 32 to 39; below them an array's signature, or the dtype of a NumPy scalar; above them how an
+/// array is read that comes in a texture.
 using KeyWord = std::uint64_t;
 constexpr KeyWord key_word(ArgumentSpec::Kind kind, std::uint32_t detail = 0) noexcept { return static_cast<KeyWord>(kind) << 32 | detail; }
-constexpr ArgumentSpec::Kind kind_of(KeyWord word) noexcept { return static_cast<ArgumentSpec::Kind>(word >> 32); }
+constexpr ArgumentSpec::Kind kind_of(KeyWord word) noexcept { return static_cast<ArgumentSpec::Kind>(word >> 32 & 0xff); }
 constexpr std::uint32_t detail_of(DType t) noexcept { return static_cast<std::uint32_t>(t.code) << 8 | t.bits; }
 
 /// A NumPy array taken in place for one call.
@@ -130,6 +131,7 @@ class Arguments {
   Taken take_rarer(std::size_t i, PyObject* object);
   Taken take_int(std::size_t i, PyObject* object);
   Taken take_other(std::size_t i, PyObject* object);
+  bool take_texture(std::size_t i, PyObject* object);
   bool take_numpy_array(std::size_t i, PyObject* object);
   void take_numpy_scalar(std::size_t i, PyObject* object, DType type);
   void scalar(std::size_t i, KeyWord word, Argument value) noexcept {

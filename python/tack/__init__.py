@@ -41,6 +41,7 @@ from .intrinsics import INTRINSICS
 from .kernels import compile_for_cpu, kernel, link_for_cpu
 from .settings import config
 from .sharing import array_from_ptr, from_dlpack
+from .textures import texture3d
 from .types import f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 
 TYPE_CHECKING = False
@@ -149,7 +150,7 @@ __all__ = [
     "Array", "CompileError", "CompileNameError", "CompileNotImplementedError", "CompileTypeError", "CompileValueError", "Device",
     "UnsupportedError", "arange", "array", "array_from_ptr", "asarray", "concatenate", "config", "constant", "copyto", "debug", "device",
     "device_count", "empty", "empty_like", "f32", "f64", "from_dlpack", "full", "full_like", "func", "get_default_device", "i8", "i16",
-    "i32", "i64", "inspect", "kernel", "linspace", "ones", "ones_like", "set_default_device", "sync", "u8", "u16", "u32", "u64", "zeros",
-    "zeros_like",
+    "i32", "i64", "inspect", "kernel", "linspace", "ones", "ones_like", "set_default_device", "sync", "texture3d", "u8", "u16", "u32",
+    "u64", "zeros", "zeros_like",
     *(name for name in INTRINSICS if name not in ("abs", "divmod", "max", "min", "pow", "round")),
 ]  # fmt: skip

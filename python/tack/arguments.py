@@ -7,6 +7,7 @@ import sys
 from ._runtime import Device
 from .arrays import Array, as_dtype, check_numpy, wrap_numpy
 from .devices import as_device, title_of
+from .textures import Texture3D
 from .types import ArraySpec, DType
 
 TYPE_CHECKING = False
@@ -20,11 +21,12 @@ __all__ = ["Argument", "check_dtypes", "classify", "place", "raise_bad_call", "u
 class Argument:
     """The type of one argument: all of it that a specialization depends on.
 
-    ``kind``: "array" (then ``dtype``, ``rank``, ``layout``, ``read_only``), "int", "uint", "float", "bool" (weak scalars), "strong"
-    (a NumPy scalar of ``dtype``) or "none". ``device`` is an array's, None for a spec.
+    ``kind``: "array" (then ``dtype``, ``rank``, ``layout``, ``read_only``), "texture" (then ``reading``, its interp and wrap), "int",
+    "uint", "float", "bool" (weak scalars), "strong" (a NumPy scalar of ``dtype``) or "none". ``device`` is that of an array or texture,
+    None for a spec.
     """
 
-    __slots__ = ("device", "dtype", "kind", "layout", "rank", "read_only")
+    __slots__ = ("device", "dtype", "kind", "layout", "rank", "read_only", "reading")
 
     def __init__(
         self,
@@ -34,6 +36,7 @@ class Argument:
         layout: int = 0,
         read_only: bool = False,
         device: Device | None = None,
+        reading: tuple[str, str] = ("", ""),
     ) -> None:
         self.kind = kind
         self.dtype = dtype
@@ -41,12 +44,15 @@ class Argument:
         self.layout = layout
         self.read_only = read_only
         self.device = device
+        self.reading = reading
 
     def token(self) -> str:
         """The type as text, for the key."""
         if self.kind == "array":
             assert self.dtype is not None
             return f"a{self.dtype.name},{self.rank},{int(self.layout)}{'r' if self.read_only else ''}"
+        if self.kind == "texture":
+            return f"texture:{','.join(self.reading)}"
         return f"{self.kind}:{self.dtype.name}" if self.dtype is not None else self.kind
 
     def __str__(self) -> str:
@@ -54,7 +60,11 @@ class Argument:
         if self.kind == "array":
             assert self.dtype is not None
             return f"{self.dtype}[{', '.join(':' * self.rank)}]"
-        return str(self.dtype) if self.kind == "strong" else {"none": "None", "uint": "int"}.get(self.kind, self.kind)
+        return (
+            str(self.dtype)
+            if self.kind == "strong"
+            else {"none": "None", "uint": "int", "texture": "tack.texture3d"}.get(self.kind, self.kind)
+        )
 
 
 def classify(kernel: str, name: str, value: Any) -> Argument:
@@ -85,6 +95,8 @@ def classify(kernel: str, name: str, value: Any) -> Argument:
         raise OverflowError(f"{_where(kernel, name)}: the int {value} does not fit 64 bits")
     if isinstance(value, float):
         return Argument("float")
+    if isinstance(value, Texture3D):
+        return Argument("texture", device=value.device, reading=(value.interp, value.wrap))
     if isinstance(value, ArraySpec):
         return Argument("array", value.dtype, value.rank, value.layout, value.read_only)
     raise TypeError(f"{_where(kernel, name)} {_not_an_argument(value)}")
@@ -162,7 +174,9 @@ def place(kernel: str, names: Sequence[str], arguments: Sequence[Argument], valu
     assert home is not None
     for name, argument, value in zip(names, arguments, values, strict=True):
         if argument.device is not None and not home.can_address(argument.device):
-            if isinstance(value, Array):
+            if isinstance(value, Texture3D):
+                cure = f"make the texture {name!r} of an array on {str(home)!r}"
+            elif isinstance(value, Array):
                 cure = f"move one with to_device(), e.g. {name}.to_device({str(home)!r})"
             else:
                 cure = f"copy the NumPy array {name!r} with tack.array(..., device={str(home)!r})"

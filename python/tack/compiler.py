@@ -9,7 +9,7 @@ from .codegen import build_source
 from .devices import title_of
 from .environment import environment_of, function_source
 from .frontend.infer import infer
-from .frontend.meaning import ArgType, ArrayArg, NoneArg, ScalarArg
+from .frontend.meaning import ArgType, ArrayArg, NoneArg, ScalarArg, TextureArg
 from .frontend.parse import captured_names, parse
 from .ir.target import Target
 from .ir.text import to_text
@@ -58,6 +58,8 @@ def _argument_type(argument: Argument) -> ArgType:
     if argument.kind == "array":
         assert argument.dtype is not None
         return ArrayArg(argument.dtype, argument.rank, Layout(argument.layout), argument.read_only)
+    if argument.kind == "texture":
+        return TextureArg(*argument.reading)
     if argument.kind == "none":
         return NoneArg()
     return ScalarArg(argument.kind, BOOL if argument.kind == "bool" else argument.dtype)

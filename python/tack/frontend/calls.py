@@ -24,6 +24,7 @@ from .values import (
     ArrayRef,
     Num,
     RangeValue,
+    Sampler,
     Shape,
     Thing,
     Tuple,
@@ -70,6 +71,9 @@ class Calls(Messages):
             if names:
                 args = self.by_keyword(name, args, names, loc)
             self.frame.regs[op.dst] = self.intrinsic(name, callee.origin, args, loc)
+            return
+        if isinstance(callee, Sampler):
+            self.frame.regs[op.dst] = self.sample(callee, args, names, loc)
             return
         self.not_callable(callee, loc)
 
@@ -491,6 +495,9 @@ class Calls(Messages):
         raise NotImplementedError
 
     def workgroup(self, name: str, args: list[Thing], loc: Loc) -> Thing:
+        raise NotImplementedError
+
+    def sample(self, sampler: Sampler, args: list[Thing], names: tuple[str, ...], loc: Loc) -> Thing:
         raise NotImplementedError
 
 

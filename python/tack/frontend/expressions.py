@@ -27,6 +27,7 @@ from .values import (
     Reduced,
     Shape,
     Text,
+    Texture,
     Thing,
     Tuple,
     Type,
@@ -147,6 +148,8 @@ class Expressions(Operators):
     def attribute(self, thing: Thing, name: str, loc: Loc) -> Thing:  # noqa: RET503 - fail() does not return
         if isinstance(thing, ArrayRef):
             return self.array_attribute(thing, name, loc)
+        if isinstance(thing, Texture):
+            return self.texture_attribute(thing, name, loc)
         if isinstance(thing, ModuleMeaning):
             meaning = self.frame.environment.attribute(thing, name)
             if meaning is None:
@@ -170,6 +173,9 @@ class Expressions(Operators):
         if isinstance(thing, Opaque):
             self.unusable_capture(thing, loc)
         self.fail(f"{describe(thing)} has no attribute '{name}' in a kernel.", loc, "", CompileNotImplementedError)
+
+    def texture_attribute(self, texture: Texture, name: str, loc: Loc) -> Thing:
+        raise NotImplementedError
 
     def near_attribute(self, module: ModuleMeaning, name: str) -> str:
         return did_you_mean(name, {*FUNCTIONS, *(NUMPY_NAMES if module.name == "numpy" else ())}) if module.name in _LIBRARIES else ""

@@ -9,15 +9,15 @@ from ..errors import CompileTypeError
 from ..ir.nodes import ArrayParam, Block, Kernel, NoneParam, ScalarParam, Var
 from ..ir.nodes import Function as IrFunction
 from ..ir.target import Target
-from ..types import BOOL, DType, f32, f64, i64, u64
+from ..types import BOOL, DType, Layout, f32, f64, i64, u64
 from .builder import Frame
 from .capabilities import check_uses, scan
 from .diagnostics import error
 from .hir import Function, Parameter
-from .meaning import ArgType, ArrayArg, Environment, NoneArg, ScalarArg
+from .meaning import ArgType, ArrayArg, Environment, NoneArg, ScalarArg, TextureArg
 from .recursion import deep_recursion
 from .toplevel import TopLevel
-from .values import NONE, W_FLOAT, W_INT, W_UINT, ArrayRef, Binding, NoneValue, Num, Thing, Tuple, Unusable, canonical, describe
+from .values import NONE, W_FLOAT, W_INT, W_UINT, ArrayRef, Binding, NoneValue, Num, Texture, Thing, Tuple, Unusable, canonical, describe
 
 __all__ = ["infer", "infer_function"]
 
@@ -43,7 +43,7 @@ def infer(fn: Function, args: Sequence[ArgType], env: Environment, target: Targe
         top.set_group(options.get("block"), fn.loc)
         top.params = [_param(index, p, arg, top.weak_float) for index, (p, arg) in enumerate(zip(fn.params, args, strict=True))]
         top.open_segment()
-        bindings = {p.name: Binding(_thing(top, param, p), p.loc) for p, param in zip(fn.params, top.params, strict=True)}
+        bindings = {p.name: Binding(_thing(top, param, arg, p), p.loc) for p, param, arg in zip(fn.params, top.params, args, strict=True)}
         frame.env = bindings
         items = top.kernel_body(fn.body)
         kernel = Kernel(
@@ -101,6 +101,8 @@ def _param(index: int, parameter: Parameter, arg: ArgType, weak_float: DType) ->
     name = parameter.name
     if isinstance(arg, ArrayArg):
         return ArrayParam(index, name, canonical(arg.dtype), arg.rank, arg.layout, arg.read_only)
+    if isinstance(arg, TextureArg):
+        return ArrayParam(index, name, f32, 3, Layout.CONTIGUOUS)
     if isinstance(arg, NoneArg):
         return NoneParam(index, name)
     if arg.kind == "strong":
@@ -110,9 +112,10 @@ def _param(index: int, parameter: Parameter, arg: ArgType, weak_float: DType) ->
     return ScalarParam(index, name, arg.kind, dtype)
 
 
-def _thing(top: TopLevel, param: ArrayParam | ScalarParam | NoneParam, parameter: Parameter) -> Thing:
+def _thing(top: TopLevel, param: ArrayParam | ScalarParam | NoneParam, arg: ArgType, parameter: Parameter) -> Thing:
     if isinstance(param, ArrayParam):
-        return ArrayRef(param, param.name)
+        array = ArrayRef(param, param.name)
+        return Texture(array, arg.interp, arg.wrap) if isinstance(arg, TextureArg) else array
     if isinstance(param, NoneParam):
         return NONE
     instr = top.argument(param)

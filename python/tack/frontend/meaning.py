@@ -21,6 +21,7 @@ __all__ = [
     "NoneArg",
     "Opaque",
     "ScalarArg",
+    "TextureArg",
     "TupleMeaning",
 ]
 
@@ -131,8 +132,16 @@ class ScalarArg:
 
 
 @dataclass(frozen=True, slots=True)
+class TextureArg:
+    """A 3-D texture: contiguous f32 texels, and what ``textures`` knows of how they are read."""
+
+    interp: str
+    wrap: str
+
+
+@dataclass(frozen=True, slots=True)
 class NoneArg:
     pass
 
 
-ArgType: TypeAlias = ArrayArg | ScalarArg | NoneArg
+ArgType: TypeAlias = ArrayArg | ScalarArg | TextureArg | NoneArg

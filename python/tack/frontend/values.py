@@ -22,8 +22,10 @@ __all__ = [
     "Piece",
     "RangeValue",
     "Reduced",
+    "Sampler",
     "Shape",
     "Text",
+    "Texture",
     "Thing",
     "Tuple",
     "Type",
@@ -82,6 +84,27 @@ class ArrayRef:
         self.name = name
         self.dtype = array.dtype
         self.rank = len(array.shape) if isinstance(array, ScratchArray) else array.rank
+
+
+class Texture:
+    """A texture argument: its texels, and how they are read."""
+
+    __slots__ = ("interp", "sampler", "texels", "wrap")
+
+    def __init__(self, texels: ArrayRef, interp: str, wrap: str) -> None:
+        self.texels = texels
+        self.interp = interp
+        self.wrap = wrap
+        self.sampler = Sampler(self)
+
+
+class Sampler:
+    """``tex.sample``."""
+
+    __slots__ = ("texture",)
+
+    def __init__(self, texture: Texture) -> None:
+        self.texture = texture
 
 
 class Flat:
@@ -160,7 +183,7 @@ class Unusable:
 
 
 Piece: TypeAlias = "str | tuple[Num, str]"
-Value: TypeAlias = "Num | ArrayRef | Flat | Shape | Reduced | Tuple | RangeValue | Text | NoneValue | Unusable"
+Value: TypeAlias = "Num | ArrayRef | Texture | Sampler | Flat | Shape | Reduced | Tuple | RangeValue | Text | NoneValue | Unusable"
 Thing: TypeAlias = "Value | DTypeMeaning | Intrinsic | FuncMeaning | ModuleMeaning | Opaque"
 
 
@@ -188,6 +211,10 @@ def describe(thing: Thing) -> str:
         return text if text.startswith("a ") else f"a {text} value"
     if isinstance(thing, ArrayRef):
         return f"the array '{thing.name}'"
+    if isinstance(thing, Texture):
+        return f"the texture '{thing.texels.name}'"
+    if isinstance(thing, Sampler):
+        return f"'{thing.texture.texels.name}.sample'"
     if isinstance(thing, Flat):
         return f"'{thing.ref.name}.flat'"
     if isinstance(thing, Tuple):

@@ -12,7 +12,7 @@ from ..ir.uniformity import GROUP_OPERATIONS, Split, analyse, shared_arrays
 from ..ir.walk import instructions
 from ..types import BOOL, DType, i64
 from .builder import Frame, weak_constant
-from .calls import Calls
+from .textures import Textures
 from .values import NONE, W_INT, ArrayRef, Num, Thing
 
 __all__ = ["Workgroups"]
@@ -22,7 +22,7 @@ _SHOWN: Final = {"add": "block_sum", "min": "block_min", "max": "block_max"}
 _ALIGNMENT: Final = 16  # of each shared array, as devices place them
 
 
-class Workgroups(Calls):
+class Workgroups(Textures):
     def __init__(self, kernel: str, target: Target, frame: Frame, weak_float: DType) -> None:
         super().__init__(kernel, target, frame, weak_float)
         self.group = target.block  # threads of a group

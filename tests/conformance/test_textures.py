@@ -1,0 +1,203 @@
+"""3-D textures: sampling against a formula written down here, on every device; what is refused; when a texture sees its array's changes."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tack
+
+VOLUME = np.random.default_rng(11).random((4, 5, 7), np.float32)  # [z, y, x]
+POINTS = (np.random.default_rng(12).random((300, 3)) * 4 - 1.5).astype(np.float32)
+EDGES = np.float32(list(itertools.product((-7.25, -0.1, 0.0, 0.5, 1.0, 1.1, 6.0), repeat=3)))
+
+
+@tack.kernel(exact=True)
+def sample_all(out, tex, at):
+    for i in range(len(out)):
+        out[i] = tex.sample(at[i, 0], at[i, 1], at[i, 2])
+
+
+@tack.func
+def through(tex, u, v, w):
+    return tex.sample(u, w=w, v=v) + tex.shape[2]
+
+
+@tack.kernel
+def sample_in_a_function(out, tex, at):
+    for i in range(len(out)):
+        out[i] = through(tex, at[i, 0], 0, at[i, 2])
+
+
+def texel(volume: Any, z: int, y: int, x: int, wrap: str) -> np.float32:
+    places = []
+    for k, n in zip((z, y, x), volume.shape, strict=True):
+        if wrap == "clamp":
+            k = min(max(k, 0), n - 1)
+        elif wrap == "repeat":
+            k %= n
+        else:
+            k = [*range(n), *reversed(range(n))][k % (2 * n)]
+        places.append(k)
+    return volume[tuple(places)]
+
+
+def oracle(volume: Any, point: Any, interp: str, wrap: str) -> float:
+    """In f64, by the definition: the texels around, wrapped one by one."""
+    x, y, z = (float(t) * (n - 1) for t, n in zip(point, volume.shape[::-1], strict=True))
+    if interp == "nearest":
+        return texel(volume, *(int(np.floor(t + 0.5)) for t in (z, y, x)), wrap)
+    total = 0.0
+    for dz, dy, dx in itertools.product((0, 1), repeat=3):
+        weight = 1.0
+        for t, d in ((z, dz), (y, dy), (x, dx)):
+            part = t - np.floor(t)
+            weight *= part if d else 1 - part
+        total += weight * float(texel(volume, *(int(np.floor(t)) + d for t, d in ((z, dz), (y, dy), (x, dx))), wrap))
+    return total
+
+
+def sampled(tex: Any, at: Any) -> Any:
+    out = tack.zeros(len(at), device=tex.device)
+    sample_all(out, tex, tack.array(at, device=tex.device))
+    return out.numpy()
+
+
+@pytest.mark.parametrize("wrap", ["clamp", "repeat", "mirror"])
+@pytest.mark.parametrize("interp", ["linear", "nearest"])
+def test_sampling_is_the_documented_formula(device: tack.Device, interp: str, wrap: str) -> None:
+    tex = tack.texture3d(VOLUME, interp=interp, wrap=wrap)
+    assert tex.device == device and tex.shape == (4, 5, 7)
+    for at in (POINTS, EDGES):
+        expected = [oracle(VOLUME, p, interp, wrap) for p in at]
+        got = sampled(tex, at)
+        np.testing.assert_allclose(got, expected, atol=0 if interp == "nearest" else 2e-5)
+        np.testing.assert_array_equal(got, [tex.sample(*p) for p in at])  # on the host: the same bits
+
+
+def test_corners_are_the_centres_of_the_outer_texels(device: tack.Device) -> None:
+    tex = tack.texture3d(VOLUME)
+    corners = np.float32(list(itertools.product((0, 1), repeat=3)))
+    np.testing.assert_array_equal(sampled(tex, corners), [VOLUME[-int(w), -int(v), -int(u)] for u, v, w in corners])
+    inner = np.float32([[2 / 6, 3 / 4, 1 / 3]])
+    np.testing.assert_allclose(sampled(tex, inner), [VOLUME[1, 3, 2]], rtol=1e-6)
+
+
+def test_u_runs_along_the_last_axis(device: tack.Device) -> None:
+    volume = np.zeros((2, 3, 4), np.float32)
+    volume[:, :, 3] = 1
+    np.testing.assert_array_equal(sampled(tack.texture3d(volume), np.float32([[1, 0.5, 0.5], [0, 1, 1], [5 / 6, 0, 0]])), [1, 0, 0.5])
+
+
+def test_a_flat_array_with_a_shape(device: tack.Device) -> None:
+    flat = tack.array(VOLUME.ravel())
+    tex = tack.texture3d(flat, shape=(7, 5, 4), interp="nearest")
+    assert tex.shape == (4, 5, 7)
+    np.testing.assert_array_equal(sampled(tex, POINTS), sampled(tack.texture3d(VOLUME, interp="nearest"), POINTS))
+    single = tack.texture3d(np.float32([[[3.5]]]), wrap="mirror")
+    np.testing.assert_array_equal(sampled(single, POINTS), np.full(len(POINTS), 3.5, np.float32))
+
+
+def test_update_takes_what_the_array_holds_now(device: tack.Device) -> None:
+    for volume in (VOLUME.copy(), tack.array(VOLUME)[:, ::-1]):
+        tex = tack.texture3d(volume)
+        before = sampled(tex, POINTS)
+        volume[0, 0, 0] = 99.0
+        np.testing.assert_array_equal(sampled(tex, POINTS), before)
+        tex.update()
+        assert sampled(tex, np.zeros((1, 3), np.float32))[0] == 99.0
+
+
+def test_how_a_texture_is_read_belongs_to_the_specialization(device: tack.Device) -> None:
+    at = POINTS[:50]
+    results = [
+        sampled(tack.texture3d(VOLUME, interp, wrap), at)
+        for _ in range(2)
+        for interp in ("linear", "nearest")
+        for wrap in ("clamp", "repeat", "mirror")
+    ]
+    for first, again in zip(results[:6], results[6:], strict=True):
+        np.testing.assert_array_equal(first, again)
+    assert len({r.tobytes() for r in results}) == 6
+    made = device.compiled + device.loaded
+    sampled(tack.texture3d(VOLUME[:2], "nearest", "mirror"), at)  # another size is no other kernel
+    assert device.compiled + device.loaded == made
+
+
+def test_textures_in_functions_and_other_types_of_coordinates(device: tack.Device) -> None:
+    tex = tack.texture3d(VOLUME, interp="nearest")
+    out = tack.zeros(20)
+    sample_in_a_function(out, tex, tack.array(POINTS))
+    expected = [oracle(VOLUME, (p[0], 0, p[2]), "nearest", "clamp") for p in POINTS[:20]]
+    np.testing.assert_allclose(out.numpy(), np.float32(expected) + 7)
+    through_host = [through(tex, *p) for p in POINTS[:3]]
+    np.testing.assert_allclose(through_host, [oracle(VOLUME, p, "nearest", "clamp") + 7 for p in POINTS[:3]])
+
+
+def test_not_a_number_counts_as_0_where_clamped(device: tack.Device) -> None:
+    at = np.float32([[np.nan, 1, 1], [np.inf, 0, 0], [-np.inf, 0, 0]])
+    np.testing.assert_array_equal(sampled(tack.texture3d(VOLUME), at), [VOLUME[-1, -1, 0], VOLUME[0, 0, -1], VOLUME[0, 0, 0]])
+    assert np.isnan(sampled(tack.texture3d(VOLUME, wrap="repeat"), at)).all()
+    nearest = sampled(tack.texture3d(VOLUME, "nearest", "mirror"), at)  # some texel, never beyond the array
+    assert all(v in VOLUME for v in nearest)
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "text"),
+    [
+        (lambda: tack.texture3d(VOLUME, interp="cubic"), ValueError, "no interp 'cubic'; there are 'linear', 'nearest'"),
+        (lambda: tack.texture3d(VOLUME, wrap="border"), ValueError, "no wrap 'border'; there are 'clamp', 'repeat', 'mirror'"),
+        (lambda: tack.texture3d([[[1.0]]]), TypeError, "takes a tack or NumPy array, not list"),
+        (lambda: tack.texture3d(VOLUME.astype(np.float64)), TypeError, "takes an array of tack.f32, not of float64"),
+        (
+            lambda: tack.texture3d(VOLUME[0]),
+            ValueError,
+            "takes an array of 3 dimensions, or a flat one and shape=.W, H, D.; this one has 2",
+        ),
+        (lambda: tack.texture3d(VOLUME.ravel(), shape=(7, 5, 5)), ValueError, "is for a flat array of W . H . D elements"),
+        (lambda: tack.texture3d(VOLUME[:0]), ValueError, r"the array of shape \(0, 5, 7\) has no texel"),
+    ],
+)
+def test_what_is_no_texture(make: Any, kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind, match=text):
+        make()
+
+
+def test_what_kernels_may_do_with_a_texture(device: tack.Device) -> None:
+    tex = tack.texture3d(VOLUME)
+
+    @tack.kernel
+    def indexes(out, tex):
+        for i in range(len(out)):
+            out[i] = tex[0, 0, 0]
+
+    @tack.kernel
+    def counts(out, tex):
+        for i in range(len(out)):
+            out[i] = tex.sample(0.5, 0.5)
+
+    @tack.kernel
+    def others(out, tex):
+        for i in range(len(out)):
+            out[i] = tex.size
+
+    out = tack.zeros(2)
+    for kernel, text in (
+        (indexes, "the texture 'tex' cannot be indexed"),
+        (counts, r"'tex.sample' takes the coordinates u, v and w.(.|\n)*Write tex.sample\(u, v, w\); u runs along the last axis."),
+        (others, "the texture 'tex' has no attribute 'size' in a kernel"),
+    ):
+        with pytest.raises(tack.CompileError, match=text):
+            kernel(out, tex)
+    with pytest.raises(TypeError, match="'tex.sample' takes numbers, not the array 'at'"):
+        tack.inspect(sample_array, out, tex)
+    assert "floor" in tack.inspect(sample_all, out, tex, tack.zeros((2, 3)), mode="ir")
+
+
+@tack.kernel
+def sample_array(at, tex):
+    for i in range(len(at)):
+        at[i] = tex.sample(at, 0, 0)
