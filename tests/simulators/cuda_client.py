@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from ctypes import byref, c_char_p, c_float, c_int, c_long, c_size_t, c_uint, c_ulonglong, c_void_p
+from ctypes import byref, c_char_p, c_float, c_int, c_long, c_longlong, c_size_t, c_uint, c_ulonglong, c_void_p
 from pathlib import Path
 from typing import Any
 
@@ -219,6 +219,8 @@ __all__ = [
     "c_float",
     "c_int",
     "c_long",
+    "c_longlong",
+    "c_size_t",
     "c_uint",
     "c_ulonglong",
     "c_void_p",

@@ -110,6 +110,8 @@ def build(kind: str) -> Path:
             )
         for header in (HERE / "device").glob("*.h"):
             shutil.copy(header, work)
+        runtime = subprocess.run([compiler(), "-print-libgcc-file-name"], capture_output=True, text=True, check=True)
+        (work / "libgcc.a").symlink_to(runtime.stdout.strip())
         (work / "done").touch()
         try:
             work.rename(target)

@@ -172,6 +172,7 @@ std::string read_options(const std::vector<std::string>& given, Options& options
       return option;
     }
   }
+  if (contract) options.host.emplace_back("-fexpensive-optimizations");  // where GCC contracts
 #if defined(__x86_64__)
   if (contract) options.host.emplace_back("-mfma");
 #endif

@@ -103,6 +103,7 @@ std::vector<std::string> flags(const CompileRequest& request) {
                                "-fno-math-errno",
                                "-fno-asynchronous-unwind-tables",
                                "-fno-semantic-interposition",
+                               "-fstack-clash-protection",  // whatever its size, a frame past the stack's end meets the guard
                                "-pedantic-errors",
                                "-Wno-unknown-pragmas",
                                "-fdiagnostics-color=never",
@@ -225,8 +226,8 @@ Compiled compile(const CompileRequest& request) {
   }
   if (!execute(command, result.log)) return result;
   std::string linking;
-  if (!execute({"ld", "-shared", "-Bsymbolic", "--no-undefined", "-o", library, object, (support / "hooks.o").string(), "-lm", "-lc",
-                "-L/usr/lib64", "-L/lib64"},
+  if (!execute({"ld", "-shared", "-Bsymbolic", "--no-undefined", "-o", library, object, (support / "hooks.o").string(),
+                (support / "libgcc.a").string(), "-lm", "-lc", "-L/usr/lib64", "-L/lib64"},
                linking)) {
     result.log += linking;
     return result;
@@ -234,8 +235,7 @@ Compiled compile(const CompileRequest& request) {
   result.object = read(library);
   result.ok = !result.object.empty();
   if (result.ok && !kept.empty()) {
-    const std::string temporary =
-        kept.string() + '.' + std::to_string(getpid()) + fs::path(scratch.path).extension().string() + scratch.path.filename().string();
+    const std::string temporary = kept.string() + '.' + scratch.path.filename().string();
     std::ofstream(temporary, std::ios::binary).write(result.object.data(), static_cast<std::streamsize>(result.object.size()));
     std::error_code ignored;
     fs::rename(temporary, kept, ignored);
@@ -266,6 +266,9 @@ std::vector<Kernel> find_kernels(std::string_view given) {
       }
     }
     kernel.function = kernel.name;
+    // Only C's linkage keeps the plain name; others are found by name expressions.
+    const std::string_view before = given.substr(0, at).substr(text.substr(0, at).find_last_of(";}") + 1);  // npos + 1 is the text's start
+    if (before.find("extern \"C\"") == std::string_view::npos && given.find("extern \"C\" {") == std::string_view::npos) continue;
     const bool known = std::any_of(found.begin(), found.end(), [&](const Kernel& k) { return k.name == kernel.name; });
     if (!kernel.name.empty() && !known) found.push_back(kernel);
   }
