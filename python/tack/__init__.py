@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from . import _runtime
 from .arrays import Array
+from .compilation import CompiledKernel, compile
 from .creation import (
     arange,
     array,

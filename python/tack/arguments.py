@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, Never
 
+    from ._runtime import Target
+
 __all__ = ["Argument", "check_dtypes", "classify", "place", "raise_bad_call", "unsupported_dtype"]
 
 
@@ -141,13 +143,13 @@ def _not_an_argument(value: Any) -> str:
     return f"is a {named}, which kernels cannot take: pass arrays, ints, floats, bools or None"
 
 
-def unsupported_dtype(dtype: DType, device: Device) -> str:
+def unsupported_dtype(dtype: DType, device: Device | Target) -> str:
     """The end of the message for a dtype that a device's arrays cannot have."""
     known = ", ".join(sorted(f"tack.{name}" for name in device.array_dtypes))
     return f"{dtype}, which is not supported on {title_of(device.type)}. Supported dtypes: {known}"
 
 
-def check_dtypes(kernel: str, names: Sequence[str], arguments: Sequence[Argument], device: Device) -> None:
+def check_dtypes(kernel: str, names: Sequence[str], arguments: Sequence[Argument], device: Device | Target) -> None:
     """Refuses arrays of a dtype that ``device`` does not support, before anything is compiled."""
     known = device.array_dtypes
     for name, argument in zip(names, arguments, strict=True):

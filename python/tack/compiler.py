@@ -18,6 +18,7 @@ from .types import BOOL, Layout, by_name
 
 if TYPE_CHECKING:
     from ._runtime import Device
+    from ._runtime import Target as Described
     from .arguments import Argument
     from .capture import Paths
     from .ir.nodes import Kernel
@@ -36,7 +37,7 @@ def captured_paths(source: SourceText, kernel: str) -> Paths:
     return tuple(tuple(name.split(".")) for name in names)
 
 
-def target_of(device: Device, debug: bool = False) -> Target:
+def target_of(device: Device | Described, debug: bool = False) -> Target:
     """What the compiler needs to know of a device, and whether kernels check."""
     return Target(
         backend=device.type,

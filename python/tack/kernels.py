@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from types import FunctionType
     from typing import Any, NoReturn, overload
 
-    from ._runtime import Device, Dispatcher, Kernel
+    from ._runtime import Device, Dispatcher, Kernel, Target
     from .capture import Guard, Paths
 
 __all__ = ["KernelFunction", "Specialization", "compile_for_cpu", "kernel", "kernel_function", "link_for_cpu", "paths_of"]
@@ -34,7 +34,7 @@ class Specialization:
 
     __slots__ = ("arguments", "captures", "debug", "device", "key")
 
-    def __init__(self, arguments: tuple[Argument, ...], device: Device, captures: Captures, debug: bool, key: bytes) -> None:
+    def __init__(self, arguments: tuple[Argument, ...], device: Device | Target, captures: Captures, debug: bool, key: bytes) -> None:
         self.arguments = arguments
         self.device = device
         self.debug = debug
@@ -92,6 +92,12 @@ class KernelFunction:
         """Everything that can be told and refused without compiling. ``lacking`` is raised for workgroup functions on a device without."""
         arguments = tuple(classify(self.name, name, value) for name, value in zip(self.names, args, strict=True))
         where = place(self.name, self.names, arguments, args) if device is None else device
+        return self.specialization(arguments, where, lacking)
+
+    def specialization(
+        self, arguments: tuple[Argument, ...], where: Device | Target, lacking: type[Exception] = RuntimeError
+    ) -> Specialization:
+        """The same for types of arguments, on a device or on one that need not be there."""
         check_dtypes(self.name, self.names, arguments, where)
         captures = capture(self.function, self.source, lambda source: paths_of(source, self.name))
         if captures.workgroup and not where.supports_workgroups:
@@ -101,22 +107,24 @@ class KernelFunction:
 
     def kernel_of(self, special: Specialization) -> Kernel:
         """The kernel of a specialization: known here, stored on disk, or compiled now. Several threads that ask get the same one."""
-        known = self.kernels.get((special.device, special.key))
+        device = special.device
+        assert isinstance(device, _runtime.Device)
+        known = self.kernels.get((device, special.key))
         if known is None:
             with self.lock:
-                known = self.kernels.get((special.device, special.key))
+                known = self.kernels.get((device, special.key))
                 if known is None:
-                    known = special.device.load(special.key)
+                    known = device.load(special.key)
                     if known is None:
                         from .compiler import compile_source  # ast, the front end and the code generator load here
 
-                        known = special.device.build(compile_source(self, special), special.key)
-                    self.kernels[special.device, special.key] = known
+                        known = device.build(compile_source(self, special), special.key)
+                    self.kernels[device, special.key] = known
                     if len(self.kernels) > _MOST_KERNELS:  # the oldest goes: it is on disk, or compiled again
                         self.kernels.pop(next(iter(self.kernels)))
         return known
 
-    def _key(self, arguments: tuple[Argument, ...], device: Device, captures: Captures, debug: bool) -> bytes:
+    def _key(self, arguments: tuple[Argument, ...], device: Device | Target, captures: Captures, debug: bool) -> bytes:
         options = ";".join(f"{name}={value}" for name, value in self.options)
         types = ";".join(argument.token() for argument in arguments)
         target = f"{device.type};{device.arch};simd={_runtime.config_get('TACK_CPU_SIMD')};debug={debug}"
@@ -125,7 +133,7 @@ class KernelFunction:
         parts = ("kernel", self.source.qualname, options, types, target, *captures.tokens, *places)
         return _runtime.digest(compiler_version(), *(part.encode("utf-8", "surrogatepass") for part in parts))
 
-    def _workgroup_message(self, captures: Captures, device: Device) -> str:
+    def _workgroup_message(self, captures: Captures, device: Device | Target) -> str:
         name, where = next(iter(captures.workgroup.items()))
         inside = "" if where == self.name else f" (in '{where}')"
         return (
