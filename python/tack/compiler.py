@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from . import _runtime
@@ -17,6 +19,8 @@ from .mathlink import math
 from .types import BOOL, Layout, by_name
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ._runtime import Device
     from ._runtime import Target as Described
     from .arguments import Argument
@@ -28,7 +32,7 @@ if TYPE_CHECKING:
 
 OPTIMIZE = 2  # the level that the runtime asks for
 
-__all__ = ["OPTIMIZE", "assemble", "captured_paths", "compile_source", "ir_text", "target_of"]
+__all__ = ["OPTIMIZE", "assemble", "captured_paths", "compile_source", "ir_text", "target_of", "uncollected"]
 
 
 def captured_paths(source: SourceText, kernel: str) -> Paths:
@@ -55,6 +59,20 @@ def target_of(device: Device | Described, debug: bool = False) -> Target:
         simd=int(_runtime.config_get("TACK_CPU_SIMD")),
         debug=debug,
     )
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Holds off the collector of cyclic garbage. A compile makes many objects and no cycles: the collector would look at all of them
+    again and again, for more than half of the time of a large kernel. Several threads may do so at a time."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _argument_type(argument: Argument) -> ArgType:
@@ -88,7 +106,8 @@ def ir_text(function: KernelFunction, special: Specialization) -> str:
 
 def compile_source(function: KernelFunction, special: Specialization) -> KernelSource:
     """What the runtime builds the kernel from."""
-    return build_source(_infer(function, special), target_of(special.device, special.debug), math)
+    with uncollected():
+        return build_source(_infer(function, special), target_of(special.device, special.debug), math)
 
 
 def assemble(source: KernelSource, mode: str) -> str:

@@ -9,9 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from codegen_harness import NUMPY, Build, Program
+from codegen_harness import NUMPY, Build, Program, no_math, target
 
 from tack import types as T
+from tack.codegen import build_source
+from tack.ir import arith
+from tack.runtime.llvm_compiler import compile_ir
 from tack.types import DType
 
 INTS = [t for t in T.ARRAY_DTYPES if t.is_int]
@@ -267,6 +270,39 @@ def test_casts() -> None:
                     expected = [converted(v, source, t) for v in values] if t.is_int else values.astype(NUMPY[t.name]).tolist()
                 assert np.array_equal(result, np.array(expected, result.dtype), equal_nan=t.is_float), (source, t)
             assert np.array_equal(got[-1], (values != 0).astype(np.uint8))
+
+
+@pytest.mark.parametrize(("source", "bits"), [(T.f32, 32), (T.f64, 64)], ids=["f32", "f64"])
+def test_float_to_int_as_the_interpreter(source: DType, bits: int) -> None:
+    """Bit patterns by stride, and the neighbours of every type's ends: vectors and scalars give what the interpreter gives."""
+    unsigned = np.dtype(f"u{bits // 8}")
+    values = (np.arange(60_000, dtype=unsigned) * unsigned.type((1 << bits) // 60_000 | 1)).view(NUMPY[source.name])
+    ends = np.array([float(v) for t in INTS for v in (t.min, t.max, t.max + 1)], values.dtype)
+    near = [np.nextafter(ends, values.dtype.type(way)) for way in (-np.inf, np.inf)]
+    values = np.concatenate([values, ends, *near, ends + values.dtype.type(0.5), ends - values.dtype.type(0.5)])
+    build = Build()
+    outs = [build.array(f"o_{t.name}", t) for t in INTS]
+    x = build.array("x", source)
+    with build.parallel((x, 0)) as (i,):
+        for t, out in zip(INTS, outs, strict=True):
+            build.store(out, build.cast(build.load(x, i), t), i)
+    args = [np.zeros(len(values), NUMPY[t.name]) for t in INTS] + [values]
+    expected = [np.array([arith.cast(v, t) for v in values.tolist()], NUMPY[t.name]) for t in INTS]
+    for got in both(build.kernel, args, len(outs)):
+        for t, result, right in zip(INTS, got, expected, strict=True):
+            assert np.array_equal(result, right), (t, values[result != right][:5])
+
+
+def test_float_to_int_stays_in_vectors() -> None:
+    """No lane is taken out of its vector for a conversion that the processor has for vectors."""
+    build = Build()
+    out, x = build.array("out", T.i32), build.array("x", T.f32)
+    with build.parallel((x, 0)) as (i,):
+        build.store(out, build.cast(build.load(x, i), T.i32), i)
+    source = build_source(build.kernel, target(8, arch="x86-64-v3", vector_bits=256), no_math)
+    assembly = compile_ir(source.name, source.text, source.arch, 2, "assembly").decode()
+    assert "vcvttps2dq" in assembly
+    assert "cvttss2si" not in assembly
 
 
 def converted(value: Any, source: DType, t: DType) -> int:

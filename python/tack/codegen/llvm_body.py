@@ -7,9 +7,10 @@ gone, the mask is what it was without them. Masks are joined by ``select``, neve
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
-from ..ir.nodes import Block, Break, Continue, For, If, Instr, Leave, Scope, ScratchArray, Var, While
+from ..ir.nodes import Block, Break, Continue, For, If, Instr, Leave, Node, Scope, ScratchArray, Var, While
 from ..ir.records import MAX_VALUES
 from ..types import BOOL
 from .affine import constant
@@ -19,10 +20,25 @@ from .llvm_records import check, record
 from .llvm_reduce import combine
 from .llvm_text import Writer, identifier, llvm_type, shared_name
 from .lower import LibraryCall
+from .pieces import Piece
 from .uniform import Flow, Target
 from .walk import Walk, run
 
-__all__ = ["Body"]
+__all__ = ["WORDS", "Body", "Divided"]
+
+WORDS = frozenset({"arg", "shape", "sequence"})  # values that every function has at hand
+
+
+class Divided(Protocol):
+    """How a large body is divided among functions, and what prints them."""
+
+    groups: dict[Block, list[Node | Piece]]
+
+    def call(self, body: Body, piece: Piece, mask: str | None) -> None:
+        """Prints a piece as a function, and its call in ``body``."""
+
+    def own(self, var: Var) -> bool:
+        """Whether one piece alone touches the variable."""
 
 
 class Body:
@@ -42,23 +58,26 @@ class Body:
         self.lanes = flow.lanes
         self.values = Values(writer, arithmetic, flow)
         self.memory = Memory(self.values, words, locals_)
+        self.values.bring = self.bring
         self.hints = hints
-        self.exit = ""  # the label where the function ends
+        self.divided: Divided | None = None
         self.calls: set[str] = set()  # functions that write records
         self._said = ""
         self.slots: dict[Var, str] = {}
         self.gone: dict[Target, str] = {}
-        self.labels: dict[Target, str] = {}
+        self.labels: dict[Target, str] = {}  # ("exit", None): where the function ends
         self.kept: dict[Var, str] = {}
         self.math_calls: dict[tuple[LibraryCall, int], None] = {}  # library functions and lanes, in order of appearance
         self._word_vectors: dict[str, str] = {}
         self.index: list[str] = []  # the launch's indices; the last one is lane 0's
         self.index_vectors: dict[int, str] = {}  # lane by lane, of those that are no lane 0 and a constant step
         self.mask_type = f"<{self.lanes} x i1>"
-        self._masked_variables = list(
-            dict.fromkeys(i.attr for i in hints if i in flow.masked and isinstance(i.attr, Var) and i.attr not in root)
-        )
-        self._loops: list[tuple[Target, Target]] = [(("break", None), ("continue", None))]  # (break, continue) of the loops around
+        self._root = root
+        self.loops: list[tuple[Target, Target]] = [(("break", None), ("continue", None))]  # (break, continue) of the loops around
+
+    def _masked_variables(self) -> list[Var]:
+        masked = dict.fromkeys(i.attr for i in self.hints if i in self.flow.masked and isinstance(i.attr, Var))
+        return [v for v in masked if v not in self._root and not (self.divided and self.divided.own(v))]
 
     def said(self) -> str:
         """Memory for the values of a record."""
@@ -100,18 +119,18 @@ class Body:
             hint, f"select {self.mask_type} {cond}, {self.mask_type} zeroinitializer, {self.mask_type} {mask or self.values.all_on}"
         )
 
-    def _gone(self, target: Target) -> str:
+    def gone_lanes(self, target: Target) -> str:
         if target not in self.gone:
             self.gone[target] = self.w.once(f"gone.{target[0]}", f"alloca {self.mask_type}, align 8")
         return self.gone[target]
 
     def _clear(self, target: Target) -> None:
         if target in self.flow.targets:
-            self.w.do(f"store {self.mask_type} zeroinitializer, ptr {self._gone(target)}")
+            self.w.do(f"store {self.mask_type} zeroinitializer, ptr {self.gone_lanes(target)}")
 
     def _remaining(self, mask: str | None, targets: tuple[Target, ...]) -> str | None:
         for target in targets:
-            away = self.w.op("away", f"load {self.mask_type}, ptr {self._gone(target)}")
+            away = self.w.op("away", f"load {self.mask_type}, ptr {self.gone_lanes(target)}")
             mask = self._without(mask, away, "stay")
         return mask
 
@@ -120,7 +139,7 @@ class Body:
     def iteration(self, block: Block, mask: str | None) -> None:
         """The body for one group of lanes."""
         end = self.w.label("iteration.end")
-        for var in self._masked_variables:
+        for var in self._masked_variables():
             self.put(var, "poison")  # so that nothing is carried from group to group
         self.labels["continue", None] = end
         self._clear(("continue", None))
@@ -133,11 +152,14 @@ class Body:
 
     def _block(self, block: Block, mask: str | None) -> Walk[None]:
         """Prints a block. It ends with the current LLVM block open, or closed by a jump that all lanes take."""
+        yield self._statements(block.body if self.divided is None else self.divided.groups.get(block, block.body), mask)
+
+    def _statements(self, statements: Sequence[Node | Piece], mask: str | None) -> Walk[None]:
         end: str | None = None
-        last = len(block.body) - 1
-        for k, node in enumerate(block.body):
+        last = len(statements) - 1
+        for k, node in enumerate(statements):
             if isinstance(node, Instr):
-                self._instr(node, mask)
+                self.instr(node, mask)
                 continue
             if isinstance(node, Break | Continue | Leave):
                 self._jump(node, mask)
@@ -148,9 +170,12 @@ class Body:
                 yield self._for(node, mask)
             elif isinstance(node, While):
                 yield self._while(node, mask)
-            else:
+            elif isinstance(node, Scope):
                 yield self._scope(node, mask)
-            left = self.flow.exits.get(node)
+            else:
+                assert self.divided is not None
+                self.divided.call(self, node, mask)
+            left = node.exits if isinstance(node, Piece) else self.flow.exits.get(node)
             if left and k < last:
                 mask = self._remaining(mask, left)
                 assert mask is not None
@@ -165,9 +190,9 @@ class Body:
         if isinstance(node, Leave):
             target: Target = ("leave", node.scope)
         else:
-            target = self._loops[-1][0 if isinstance(node, Break) else 1]
+            target = self.loops[-1][0 if isinstance(node, Break) else 1]
         if node in self.flow.divergent:
-            gone = self._gone(target)
+            gone = self.gone_lanes(target)
             old = self.w.op("away", f"load {self.mask_type}, ptr {gone}")
             new = (
                 self.values.all_on
@@ -346,9 +371,9 @@ class Body:
         self._clear(continues)
         if enter is not None:
             enter()
-        self._loops.append((breaks, continues))
+        self.loops.append((breaks, continues))
         yield self._block(node.body, inside)
-        self._loops.pop()
+        self.loops.pop()
         w.start(latch)
         if advance is not None:
             advance()
@@ -372,7 +397,7 @@ class Body:
 
     # ---- instructions
 
-    def _instr(self, node: Instr, mask: str | None) -> None:
+    def instr(self, node: Instr, mask: str | None) -> None:
         op, flow, values, w = node.op, self.flow, self.values, self.w
         if op == "const":
             return
@@ -390,14 +415,13 @@ class Body:
             return
         elif op == "atomic":
             name = self.memory.atomic(node, mask, hint)
-        elif op in ("arg", "shape", "sequence"):
-            self._word(node)
+        elif op in WORDS:
+            self.word(node)
             return
         elif op == "index":
             assert isinstance(node.attr, int)
-            name = self.index[node.attr]
-            if self.lanes > 1 and flow.form(node) is None:
-                name = self.index_vectors[node.attr]
+            by_lanes = self.lanes > 1 and flow.form(node) is None
+            name = self.index_vectors[node.attr] if by_lanes else self.index[node.attr]
         elif op == "cell":
             assert isinstance(node.attr, int)
             assert node.type is not None
@@ -436,7 +460,7 @@ class Body:
             name = self.arithmetic.emit(node, 1, [values.scalar(a) for a in node.args], hint)
         values.names[node] = name
         if node in flow.vectors:
-            self._spread(node, name, hint)
+            self.spread(node, name, hint)
 
     def _call(self, node: Instr, mask: str | None, hint: str) -> str:
         """A shared function of the math library. It runs all lanes: those that are off get an argument that takes no slow path."""
@@ -455,7 +479,10 @@ class Body:
             arguments.append(f"{t} {text}")
         return self.w.op(hint, f"call fastcc {llvm_type(node.type, n)} {shared_name(*call, n)}({', '.join(arguments)})")
 
-    def _spread(self, node: Instr, name: str, hint: str) -> None:
+    def computed(self, node: Instr) -> None:
+        """Called for a value that a piece inside has computed."""
+
+    def spread(self, node: Instr, name: str, hint: str) -> None:
         """The vector of a uniform or affine value."""
         assert node.type is not None
         t = llvm_type(node.type)
@@ -466,7 +493,12 @@ class Body:
             vector = self.w.op(f"{hint}.lanes", f"add {vt} {vector}, {self.values.steps(node.type, step)}")
         self.values.vectors[node] = vector
 
-    def _word(self, node: Instr) -> None:
+    def bring(self, value: Instr) -> None:
+        """Names a value that was computed in another function: here, a word of the parameter block."""
+        assert value.op in WORDS, value
+        self.word(value)
+
+    def word(self, node: Instr) -> None:
         attr, words = node.attr, self.words
         if node.op == "arg":
             name = words.scalar(attr)  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -93,12 +94,15 @@ class Values:
         self.lanes = flow.lanes
         self.names: dict[Instr, str] = {}
         self.vectors: dict[Instr, str] = {}
+        self.bring: Callable[[Instr], None]  # names a value that another function computed
 
     def scalar(self, value: Instr) -> str:
         """A uniform value, or lane 0's of an affine one."""
         if value.op == "const":
             assert value.type is not None
             return self.arithmetic.splat(value.type, 1, value.attr)
+        if value not in self.names:
+            self.bring(value)
         return self.names[value]
 
     def vector(self, value: Instr) -> str:
@@ -106,6 +110,8 @@ class Values:
         if value.op == "const":
             assert value.type is not None
             return self.arithmetic.splat(value.type, self.lanes, value.attr)
+        if value not in self.names:
+            self.bring(value)
         if self.lanes == 1 or self.flow.form(value) is None:
             return self.names[value]
         return self.vectors[value]

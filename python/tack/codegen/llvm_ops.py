@@ -112,14 +112,31 @@ class Arithmetic:
                 else self.w.op(hint, f"{'fpext' if to.bits > source.bits else 'fptrunc'} {a} {value} to {b}")
             )
         if source.is_float:
-            name = f"llvm.fpto{'s' if to.is_signed else 'u'}i.sat.{suffix(to, lanes)}.{suffix(source, lanes)}"
-            return self.call(hint, name, b, [(a, value)])
+            return self._float_to_int(source, to, lanes, value, hint)
         if to.is_float:
             return self.w.op(hint, f"{'sitofp' if source.is_signed else 'uitofp'} {a} {value} to {b}")
         if source.bits == to.bits:
             return value
         name = "trunc" if to.bits < source.bits else "sext" if source.is_signed else "zext"
         return self.w.op(hint, f"{name} {a} {value} to {b}")
+
+    def _float_to_int(self, source: DType, to: DType, lanes: int, value: str, hint: str) -> str:
+        """Truncated and saturated, NaN gives 0. LLVM's saturating intrinsic takes vectors apart; here the value is brought into range
+        first. A comparison with NaN is false, so that it comes out as the least number."""
+        w, a, b = self.w, llvm_type(source, lanes), llvm_type(to, lanes)
+        cond = "i1" if lanes == 1 else f"<{lanes} x i1>"
+        top = _last_float(source, to.max)
+        low, high = self.splat(source, lanes, to.min), self.splat(source, lanes, top)
+        inside = w.op(f"{hint}.in", f"select {cond} {w.op(f'{hint}.over', f'fcmp ogt {a} {value}, {low}')}, {a} {value}, {a} {low}")
+        inside = w.op(f"{hint}.in", f"select {cond} {w.op(f'{hint}.under', f'fcmp olt {a} {inside}, {high}')}, {a} {inside}, {a} {high}")
+        result = w.op(hint, f"fpto{'s' if to.is_signed else 'u'}i {a} {inside} to {b}")
+        if top < to.max:
+            above = w.op(f"{hint}.above", f"fcmp ogt {a} {value}, {high}")
+            result = w.op(hint, f"select {cond} {above}, {b} {self.splat(to, lanes, to.max)}, {b} {result}")
+        if to.is_signed:
+            number = w.op(f"{hint}.number", f"fcmp ord {a} {value}, {value}")
+            result = w.op(hint, f"select {cond} {number}, {b} {result}, {b} {self.splat(to, lanes, 0)}")
+        return result
 
     def _math(self, instr: Instr, of: DType, t: str, lanes: int, args: list[str], hint: str) -> str:
         name = instr.attr
@@ -156,6 +173,13 @@ class Arithmetic:
         count = str(n) if lanes == 1 else f"splat (i{2 * n} {n})"
         high = w.op(f"{hint}.high", f"{shr} {wide} {product}, {count}")
         return w.op(hint, f"trunc {wide} {high} to {t}")
+
+
+def _last_float(dtype: DType, limit: int) -> float:
+    """The largest value of the float type that is not above the integer 2^n - 1."""
+    digits = 24 if dtype.bits == 32 else 53
+    over = max(0, limit.bit_length() - digits)
+    return float(limit >> over << over)
 
 
 def _type(instr: Instr) -> DType:

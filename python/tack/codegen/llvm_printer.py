@@ -3,7 +3,7 @@
 The last dimension is the one that lanes share: rows are walked by scalar counters, and inside a row groups of W iterations run without a
 mask, what is left of it under one. Large bodies are printed once, always under a mask. Entries that only stream through memory get a
 second loop whose stores bypass the caches, for launches that are larger than these. Where rows may be short, lanes share the last two
-dimensions in a loop of its own.
+dimensions in a loop of its own. Very large bodies are divided among functions.
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ from .cost import choose_lanes, collapse_flow, iteration_ns, local_arrays, size_
 from .llvm_body import Body
 from .llvm_memory import Words
 from .llvm_ops import Arithmetic
+from .llvm_pieces import Pieces
 from .llvm_records import functions as record_functions
 from .llvm_reduce import Accumulators
 from .llvm_tables import Tables, private_arrays, used_values
 from .llvm_text import Writer, identifier
 from .lower import LibraryCall, MathLibrary
 from .params import EntryPlan, Plan
+from .pieces import divide
 from .shared_math import print_function
 from .streams import address_slice, anchor, leading_loads, streamed_store
 from .uniform import Flow, analyse
@@ -105,6 +107,8 @@ class _Entry:
         self.used = used_values(entry.prologue, entry.body)
         self.arithmetic = arithmetic
         self.body = self._body(self.flow)
+        division = divide((entry.prologue, entry.body), self.flow, root)
+        self.pieces = self.body.divided = None if division is None else Pieces(entry.symbol, division)
         self.reductions = Accumulators(self.body, entry.reductions) if entry.reductions else None
         self.size = size_of(entry)
         x86 = target.arch.startswith("x86-64")
@@ -114,7 +118,7 @@ class _Entry:
         self.streaming = ""  # i1: whether this launch bypasses the caches
         pairs = collapse_flow(entry, lanes, target.vector_bits)
         self.collapsed = None if pairs is None else self._body(pairs)
-        arrays = [] if stops else private_arrays(entry, self.flow, self.used)
+        arrays = [] if stops or division is not None else private_arrays(entry, self.flow, self.used)
         self.tables = Tables(self.w, self.words, arithmetic, entry, arrays) if arrays else None
         self.cost = -1.0 if entry.single else iteration_ns(entry, self.flow, {p.array for p in arrays})
 
@@ -131,7 +135,7 @@ class _Entry:
         start = w.label("start")
         w.cbr(w.op("some", "icmp slt i64 %begin, %end"), start, done)
         w.start(start)
-        self.body.exit = done
+        self.body.labels["exit", None] = done
         if self.tables is not None:
             self._private(self.tables, done)
         self._launch(done, self.tables is None)
@@ -140,7 +144,8 @@ class _Entry:
         about = [f";   words[{k}]: {text}" for k, text in sorted(self.words.about.items())]
         head = [f"; {self.lanes} iteration{'s' if self.lanes > 1 else ''} at a time", *about]
         signature = f"define void @{self.entry.symbol}(ptr noalias readonly %words, i64 %begin, i64 %end) #0 {{"
-        return "\n".join([*head, signature, "entry:", *w.entry, *w.lines, "}", ""])
+        pieces = [] if self.pieces is None else self.pieces.functions
+        return "\n".join([*pieces, *head, signature, "entry:", *w.entry, *w.lines, "}", ""])
 
     def _private(self, tables: Tables, done: str) -> None:
         """A copy of the loop that updates small arrays in tables of its own. What follows it, for the other launches, is bound by its
@@ -188,7 +193,7 @@ class _Entry:
         w = self.w
         failed = w.op("failed", f"load atomic i64, ptr {self.words.records()} monotonic, align 8")  # the buffer's first word
         go_on = w.label("go.on")
-        w.cbr(w.op("stopped", f"icmp ne i64 {failed}, 0"), self.body.exit, go_on)
+        w.cbr(w.op("stopped", f"icmp ne i64 {failed}, 0"), self.body.labels["exit", None], go_on)
         w.start(go_on)
 
     # ---- index ranges
@@ -298,7 +303,7 @@ class _Entry:
             return
         some, part = w.label("some.lanes"), w.label("part")
         count = w.once("lanes.on", "alloca i64, align 8")
-        if self.size > _ONE_COPY:
+        if self.size > _ONE_COPY or self.pieces is not None:
             w.start(part)
             now = w.op("i", f"load i64, ptr {at}")
             left = w.op("left", f"sub nsw i64 {last}, {now}")
@@ -460,7 +465,7 @@ class _Entry:
         part = address_slice(self.entry, self.anchor)
         assert part is not None
         for instr in part:
-            body._instr(instr, None)
+            body.instr(instr, None)
         flat = self.anchor.op in ("load_flat", "store_flat")
         address = w.op("address", f"ptrtoint ptr {body.memory._base(array, access(self.anchor, self.flow.form), flat)} to i64")
         size = array.dtype.itemsize

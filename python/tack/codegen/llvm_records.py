@@ -87,7 +87,7 @@ def check(body: Body, node: Instr, mask: str | None) -> None:
         site, values = node.attr[0], node.args
     assert isinstance(site, int)
     _call(body, "tack_fail", site, [_word(body, v, _of_lane(body, v, lane)) for v in values])
-    w.br(body.exit)
+    w.br(body.labels["exit", None])
     w.start(go_on)
 
 

@@ -80,6 +80,10 @@ class Writer:
         self.entry.append(f"  {name} = {text}")
         return name
 
+    def prepare(self, text: str) -> None:
+        """An instruction of the entry block that has no value."""
+        self.entry.append("  " + text)
+
     def do(self, text: str) -> None:
         if self.open:
             self.lines.append("  " + text)
@@ -95,6 +99,12 @@ class Writer:
 
     def br(self, label: str) -> None:
         self.do(f"br label %{label}")
+        self.open = False
+
+    def switch(self, value: str, otherwise: str, cases: list[tuple[int, str]]) -> None:
+        """By an i32."""
+        ways = " ".join(f"i32 {k}, label %{label}" for k, label in cases)
+        self.do(f"switch i32 {value}, label %{otherwise} [ {ways} ]")
         self.open = False
 
     def cbr(self, cond: str, then: str, orelse: str) -> None:

@@ -12,9 +12,6 @@ __all__ = ["compile_ir", "link_object"]
 
 _lock = threading.Lock()
 _ready: Any = None
-# Instructions of a straight piece of code beyond which LLVM's scheduler and register allocator would take time that grows with its
-# square (minutes for 60,000): such code goes through its fast path, in time that grows with its length.
-_LONG_BLOCK = 6_000
 
 
 def _llvm() -> Any:
@@ -47,11 +44,10 @@ def compile_ir(name: str, llvm_ir: str, arch: str, optimize: int, output: str, t
         cpu, _, features = arch.partition("+")
         target = llvm.Target.from_triple(triple or llvm.get_default_triple())
         extra = ",".join(f"+{f}" for f in features.split("+") if f)
-        level = optimize if _longest_block(llvm_ir) <= _LONG_BLOCK else 0
         machine = target.create_target_machine(
             cpu="generic" if cpu == "aarch64" else cpu,
             features=extra,
-            opt=level,
+            opt=optimize,
             reloc="pic",
             # LLVM's linkers make no stubs for these, and the system's libraries lie too far away for plain calls.
             codemodel="large" if _is_apple(target.triple) or _is_windows(target.triple) else "small",
@@ -135,16 +131,6 @@ def _is_apple(triple: str) -> bool:
 def _is_windows(triple: str) -> bool:
     """Whether objects are COFF."""
     return "-windows-" in triple
-
-
-def _longest_block(llvm_ir: str) -> int:
-    """Instructions of the longest straight piece of code."""
-    longest = length = 0
-    for line in llvm_ir.splitlines():
-        length = length + 1 if line.startswith(" ") else 0
-        if length > longest:
-            longest = length
-    return longest
 
 
 def _parsed(llvm: Any, name: str, llvm_ir: str, context: Any) -> Any:
