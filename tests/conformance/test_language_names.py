@@ -233,15 +233,109 @@ def test_180_levels_of_parentheses(device: tack.Device) -> None:
     assert x[1] == 0
 
 
-def test_statements_nest_90_deep(device: tack.Device) -> None:
-    lines = [f"{'    ' * (n + 1)}if x[0] >= {n}:" for n in range(90)]
-    k = kernel("@tack.kernel\ndef k(x):\n" + "\n".join(lines) + "\n" + "    " * 91 + "x[1] = 1\n")
-    x = tack.zeros(2, tack.i32)
+def test_statements_nest_as_deep_as_python_lets_them(device: tack.Device) -> None:
+    """Its tokenizer takes 99 levels of indentation beside the outermost, and its compiler 20 loops in one another."""
+    deepest = 96
+    lines = [f"{' ' * (n + 2)}y = {n}\n{' ' * (n + 2)}if x[i] > {n}:" for n in range(deepest)]
+    text = "@tack.kernel\ndef k(out, x):\n for i in range(len(x)):\n" + "\n".join(lines) + f"\n{' ' * 98}y = 500\n  out[i] = y\n"
+    x, out = tack.arange(0, 200), tack.zeros(200, tack.i32)
+    kernel(text)(out, x)
+    assert out.tolist() == [v if v < deepest else 500 for v in range(200)]
+    with pytest.raises(SyntaxError, match="too many levels of indentation"):
+        kernel("@tack.kernel\ndef k(x):\n" + "".join(f"{' ' * (n + 1)}if x[0]:\n" for n in range(100)) + " " * 101 + "x[1] = 1\n")
+
+
+def test_loops_nest_as_deep_as_python_lets_them(device: tack.Device) -> None:
+    depth = 18
+    loops = "".join(f"{' ' * (n + 1)}for j{n} in range(s % 3, 2):\n" for n in range(depth))
+    text = f"@tack.kernel\ndef k(out):\n s = 1\n t = 0\n{loops}{' ' * (depth + 1)}s += 1\n"
+    text += "".join(f"{' ' * (n + 1)}t = t + s % 7\n" for n in range(depth, 0, -1)) + " out[0] = s\n out[1] = t\n"
+    text = text.replace("def k(out):\n", "def k(out):\n for i in range(1):\n").replace("\n ", "\n  ").replace("\n  for i", "\n for i")
+    out = tack.zeros(2, tack.i64)
+    kernel(text)(out)
+    space: dict[str, Any] = {}
+    exec(text.replace("@tack.kernel\n", ""), space)
+    wanted = [0, 0]
+    space["k"](wanted)
+    assert out.tolist() == wanted
+
+
+def arms(form: str, count: int) -> str:
+    """A kernel that finds x[i] among ``count`` numbers, or answers -1."""
+    is_it = [f"x[i] == {n}" for n in range(count)]
+    body = "  out[i] = found(x[i])\n"
+    functions = ""
+    if form == "elif":
+        body = "  if x[i] < 0:\n   y = -2\n" + "".join(f"  elif {c}:\n   y = {n}\n" for n, c in enumerate(is_it))
+        body += "  else:\n   y = -1\n  out[i] = y\n"
+    elif form == "early returns":
+        functions = "@tack.func\ndef found(v):\n" + "".join(f" if v == {n}:\n  return {n}\n" for n in range(count)) + " return -1\n"
+    elif form == "early returns of a loop":
+        functions = "@tack.func\ndef found(v):\n for j in range(2):\n"
+        functions += "".join(f"  if v == {n} + j * 2000:\n   return {n}\n" for n in range(count)) + " return -1\n"
+    elif form == "conditional expressions":
+        body = "  out[i] = " + "".join(f"{n} if {c} else " for n, c in enumerate(is_it)) + "-1\n"
+    elif form == "operands":
+        body = "  out[i] = " + " or ".join(f"(x[i] == {n}) * {n}" for n in range(count)) + " or -(x[i] != 0)\n"
+    elif form == "conditions":
+        body = "  out[i] = -1\n  if " + " or ".join(is_it) + ":\n   out[i] = x[i]\n"
+    elif form == "comparisons":
+        body = f"  out[i] = x[i] if 0 <= x[i]{' <= x[i]' * count} < {count} else -1\n"
+    elif form == "continue":
+        body = "".join(f"  if {c}:\n   out[i] = {n}\n   continue\n" for n, c in enumerate(is_it)) + "  out[i] = -1\n"
+    else:
+        body = "  if KIND == -1:\n   out[i] = 7\n"
+        body += "".join(f"  elif KIND == {n}:\n   out[i] = x[i] if x[i] < {n} else -1\n" for n in range(count + 1))
+    return f"{functions}@tack.kernel\ndef k(out, x):\n for i in range(len(x)):\n{body}"
+
+
+FORMS = {
+    "elif": 1500,
+    "early returns": 400,
+    "early returns of a loop": 400,
+    "conditional expressions": 400,
+    "operands": 400,
+    "conditions": 400,
+    "comparisons": 400,
+    "continue": 400,
+    "decided at compile time": 1500,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_hundreds_of_arms(device: tack.Device, form: str) -> None:
+    """They nest in Python's own tree, and in each other."""
+    count = FORMS[form]
+    x = np.array([0, 1, 2, count // 2, count - 2, count - 1, count, 1900], np.int32)
+    out = tack.zeros(len(x), tack.i32)
+    try:
+        k = kernel(arms(form, count), KIND=count)
+    except (RecursionError, MemoryError) as error:
+        pytest.skip(f"Python's own compiler refuses it: {error}")
+    k(out, x)
+    assert out.tolist() == [int(v) if v < count else -1 for v in x]
+
+
+def test_400_functions_that_call_each_other(device: tack.Device) -> None:
+    functions = "".join(f"@tack.func\ndef f{n + 1}(v):\n return f{n}(v) + 1\n" for n in range(400))
+    k = kernel(f"@tack.func\ndef f0(v):\n return v\n{functions}@tack.kernel\ndef k(x):\n for i in range(len(x)):\n  x[i] = f400(x[i])\n")
+    x = tack.arange(3)
     k(x)
-    assert x[1] == 0
-    x[0] = 89
-    k(x)
-    assert x[1] == 1
+    assert x.tolist() == [400, 401, 402]
+
+
+def test_tuples_inside_one_another(device: tack.Device) -> None:
+    nested = "  t = x[i]\n" + "  t = t, 1\n" * 100 + "  if x[i] > 0:\n   t = t[0], 5\n  out[i] = t[1]\n"
+    out = tack.zeros(2, tack.i32)
+    kernel(f"@tack.kernel\ndef k(out, x):\n for i in range(len(x)):\n{nested}")(out, tack.arange(2))
+    assert out.tolist() == [1, 5]
+    message = refused(
+        f"@tack.kernel\ndef k(out, x):\n for i in range(len(x)):\n{nested.replace('  if', '  t = t, 1' + chr(10) + '  if')}",
+        TypeError,
+        out,
+        tack.arange(2),
+    )
+    assert "tuples lie more than 100 deep inside one another" in message
 
 
 def test_same_is_strict() -> None:

@@ -289,6 +289,13 @@ CASES = [
     (loop("h, w = x.shape"), (X32, I32), CompileTypeError, "'x.shape' has 1 item and is unpacked to 2 names", ""),
     (loop("a, b = x[i]"), (X32, I32), CompileTypeError, "a tack.f32 value cannot be unpacked", ""),
     (loop("x[i] = T[3]"), (X32, I32), CompileTypeError, "index 3 is outside of the tuple, which has 2 items", ""),
+    (
+        "def k(x):\n    t = x[0]\n" + "    t = t, 1\n" * 101 + "    x[0] = t[1]\n",
+        (X32,),
+        CompileTypeError,
+        "tuples lie more than 100 deep inside one another",
+        "several names",
+    ),
     (loop("T[0] = 3"), (X32, I32), CompileTypeError, "a tuple cannot be changed", "tack.local_array"),
     (loop("x[i] = (1, 2)"), (X32, I32), CompileTypeError, "tack.f32 array 'x' cannot take a tuple of 2", ""),
     (loop("x[i] = None"), (X32, I32), CompileTypeError, "tack.f32 array 'x' cannot take None", ""),

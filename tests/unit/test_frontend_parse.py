@@ -205,8 +205,12 @@ def test_depth_costs_no_recursion_and_the_limit_is_restored() -> None:
     limit = sys.getrecursionlimit()
     chain = parse(source("def k(x):\n    return " + " + ".join(["x"] * 5000) + "\n"))
     assert sum(op.kind == "binary" for op in ops(chain.body)) == 4999
-    conditions = parse(source("def k(x):\n    return " + " and ".join(["x"] * 2000) + "\n"))
-    assert sum(isinstance(i, IfNode) for i in conditions.body) == 1999
+    conditions = parse(source("def k(x):\n    if " + " and ".join(["x"] * 2000) + ":\n        x[0] = 1\n"))
+    assert sum(isinstance(i, IfNode) for i in conditions.body) == 2000  # one after the other: only their truth counts
+    level, depth = parse(source("def k(x):\n    return " + " or ".join(["x"] * 2000) + "\n")).body, 0
+    while inner := [i for i in level if isinstance(i, IfNode)]:  # operands meet at the end of the last
+        level, depth = inner[0].orelse, depth + 1
+    assert depth == 1999
     nested = parse(source("def k(x):\n    return " + "-(" * 180 + "x" + ")" * 180 + "\n"))
     assert sum(op.kind == "unary" for op in ops(nested.body)) == 180
     branches = (

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
-from typing import NoReturn
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from ..errors import CompileError, CompileTypeError
 from ..ir.nodes import ArrayParam, Attr, Continue, Instr, Loc, Node, NoneParam, ScalarParam, Scope
 from ..ir.target import Target
+from ..ir.walk import Walk
 from ..types import BOOL, DType, f64, i64, u64
 from .diagnostics import error
 from .hir import Function, Item
@@ -16,21 +17,26 @@ from .meaning import Environment
 from .promote import holds
 from .values import W_FLOAT, W_INT, Binding, Num, Thing, Type, Weak
 
+if TYPE_CHECKING:
+    from .forks import Fork
+
 __all__ = ["Builder", "Exit", "Frame", "Loop"]
 
 
 class Exit:
     """A place where control leaves a construct: the list that it ends, the bindings there, and the jump (None: it falls off the end).
 
-    What must be set there is written when all exits are known; the jump comes after it.
+    What must be set there is written when all exits are known; the jump comes after it. ``fork``: an if at the end of the list whose arms
+    meet there only.
     """
 
-    __slots__ = ("block", "env", "node")
+    __slots__ = ("block", "env", "fork", "node")
 
-    def __init__(self, block: list[Node], env: dict[str, Binding], node: Node | None) -> None:
+    def __init__(self, block: list[Node], env: dict[str, Binding], node: Node | None, fork: Fork | None = None) -> None:
         self.block = block
         self.env = env
         self.node = node
+        self.fork = fork
 
 
 class Loop:
@@ -66,6 +72,12 @@ class Frame:
         self.scope: Scope | None = None
 
 
+_FOLDED: Final = frozenset(
+    (
+        *("add", "sub", "mul", "div", "floordiv", "mod", "shl", "shr", "and", "or", "xor", "min", "max", "neg", "abs", "not", "lnot"),
+        *("eq", "ne", "lt", "le", "gt", "ge"),
+    )
+)
 _WEAK_DTYPE = {"int": i64, "uint": u64}
 _PACK_F32 = struct.Struct("f")
 
@@ -98,7 +110,9 @@ class Builder:
         self.written: list[int] = []
         self.uses: list[str] = []
         self.segment_atomics: list[Loc] = []
-        self.loop_types: dict[tuple[object, ...], dict[str, Thing]] = {}
+        self.refusals: list[CompileError] = []  # in passes that may not be the last: they count if the pass turns out to be
+        self.passes = 0  # loops around that are inferred until their types settle
+        self.loop_types: dict[tuple[object, ...], dict[str, list[Binding]]] = {}
         self.free: dict[tuple[int, tuple[str, ...]], Thing] = {}
         self.loop_depth = 0
 
@@ -117,14 +131,20 @@ class Builder:
 
     # -- marks, for passes that are abandoned
 
-    def mark(self) -> tuple[int, int, int, int]:
-        return len(self.meets), len(self.written), len(self.uses), len(self.segment_atomics)
+    def mark(self) -> tuple[int, int, int, int, int]:
+        return len(self.meets), len(self.written), len(self.uses), len(self.segment_atomics), len(self.refusals)
 
-    def rewind(self, mark: tuple[int, int, int, int]) -> None:
+    def rewind(self, mark: tuple[int, int, int, int, int]) -> None:
         del self.meets[mark[0] :]
         del self.written[mark[1] :]
         del self.uses[mark[2] :]
         del self.segment_atomics[mark[3] :]
+        del self.refusals[mark[4] :]
+
+    def settle(self) -> None:
+        """The types of a loop are final, unless a loop around it takes another pass: what was refused in the last pass is refused."""
+        if self.passes == 0 and self.refusals:
+            raise self.refusals[0]
 
     # -- instructions
 
@@ -134,7 +154,9 @@ class Builder:
         return instr
 
     def value(self, op: str, type: Type, args: tuple[Instr, ...], loc: Loc, attr: Attr = None) -> Num:
-        """The number that an instruction of this type computes."""
+        """The number that an instruction of this type computes; a constant where its operands are."""
+        if args and args[0].op == "const" and op in _FOLDED and all(a.op == "const" for a in args):
+            return Num(type, const=folded(op, [a.attr for a in args], self.dtype_of(type)))
         instr = Instr(op, self.dtype_of(type), args, attr, loc)
         self.block.append(instr)
         return Num(type, instr)
@@ -183,7 +205,7 @@ class Builder:
         value = int(value)
         if not holds(dtype, value):
             if isinstance(num.type, Weak):
-                self.does_not_fit(value, dtype, loc)
+                self.refuse_constant(value, dtype, loc)
             value = wrap(value, dtype)
         return value
 
@@ -195,6 +217,15 @@ class Builder:
         from ..ir.arith import cast  # rounds once, however large
 
         return float(cast(value, dtype))
+
+    def refuse_constant(self, value: int, dtype: DType, loc: Loc | None) -> None:
+        """A constant does not fit. In a pass that may not be the last, inference goes on: the type of the result is known."""
+        try:
+            self.does_not_fit(value, dtype, loc)
+        except CompileError as failure:
+            if not self.passes:
+                raise
+            self.refusals.append(failure)
 
     def does_not_fit(self, value: int, dtype: DType, loc: Loc | None) -> NoReturn:
         shown = str(value) if abs(value) < 1 << 128 else "the constant"
@@ -240,7 +271,7 @@ class Builder:
     def no_truth(self, thing: Thing, loc: Loc) -> NoReturn:
         raise NotImplementedError
 
-    def run(self, items: Iterable[Item]) -> None:
+    def run(self, items: Sequence[Item], join: bool = True) -> Walk[Fork | None]:
         raise NotImplementedError
 
     def dead_end(self, node: Node, exits: list[Exit]) -> None:
@@ -252,6 +283,15 @@ class Builder:
     def end_iteration(self, loc: Loc) -> None:
         self.block.append(Continue(loc))
         self.frame.env = None
+
+
+def folded(op: str, values: list[Any], dtype: DType) -> int | float | bool:
+    """What an operation on constants computes: what it would on the device."""
+    from ..ir import arith
+
+    if op in arith.COMPARE:
+        return arith.COMPARE[op](values[0], values[1])
+    return arith.UNARY[op](values[0], dtype) if len(values) == 1 else arith.BINARY[op](values[0], values[1], dtype)
 
 
 def wrap(value: int, dtype: DType) -> int:

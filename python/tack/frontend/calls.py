@@ -10,6 +10,7 @@ from ..errors import CompileNotImplementedError, CompileTypeError
 from ..ir.nodes import Block as IrBlock
 from ..ir.nodes import For, Instr, Loc, LocalArray, Var
 from ..ir.verify import BIT_FUNCTIONS, MATH_FUNCTIONS
+from ..ir.walk import Walk
 from ..types import BOOL, DType, f64, i64
 from .builder import weak_constant
 from .hir import Op
@@ -17,7 +18,6 @@ from .meaning import DTypeMeaning, FuncMeaning, Intrinsic, ModuleMeaning, Opaque
 from .messages import Messages
 from .names import ATOMICS, NUMPY_NAMES, PYTHON_MATH, WORKGROUP
 from .operators import is_weak
-from .promote import join_nums
 from .values import (
     W_FLOAT,
     W_INT,
@@ -31,7 +31,6 @@ from .values import (
     Type,
     canonical,
     describe,
-    type_text,
 )
 
 __all__ = ["Calls"]
@@ -52,30 +51,32 @@ _UNROLLED_ZEROS: Final = 16  # elements that are zeroed one by one
 
 
 class Calls(Messages):
-    def op_call(self, op: Op) -> None:
+    def op_call(self, op: Op) -> Walk[None] | None:  # noqa: RET503 - not_callable() does not return
         callee = self.thing(op.args[0])
         args = [self.thing(r) for r in op.args[1:]]
         names: tuple[str, ...] = op.attr
         loc = op.loc
         if isinstance(callee, FuncMeaning):
-            self.frame.regs[op.dst] = self.call_function(callee, args, names, loc)
-            return
+            return self.called(op.dst, self.call_function(callee, args, names, loc))
         if isinstance(callee, DTypeMeaning):
             self.frame.regs[op.dst] = self.cast_call(callee.dtype, args, names, loc)
-            return
+            return None
         if isinstance(callee, Intrinsic):
             name = NUMPY_NAMES.get(callee.name, callee.name) if callee.origin == "numpy" else callee.name
             if name == "print" and callee.origin == "builtins":
                 self.frame.regs[op.dst] = self.call_print(args, names, loc)
-                return
+                return None
             if names:
                 args = self.by_keyword(name, args, names, loc)
             self.frame.regs[op.dst] = self.intrinsic(name, callee.origin, args, loc)
-            return
+            return None
         if isinstance(callee, Sampler):
-            self.frame.regs[op.dst] = self.sample(callee, args, names, loc)
-            return
+            return self.called(op.dst, self.sample(callee, args, names, loc))
         self.not_callable(callee, loc)
+
+    def called(self, register: int, call: Walk[Thing]) -> Walk[None]:
+        frame = self.frame
+        frame.regs[register] = yield call
 
     def not_callable(self, callee: Thing, loc: Loc) -> NoReturn:
         if isinstance(callee, Opaque):
@@ -205,9 +206,9 @@ class Calls(Messages):
         if x.const is not None and is_weak(x.type):
             return weak_constant(abs(x.const))
         t: Type = W_INT if x.type is BOOL else x.type
+        if isinstance(t, DType) and t.code == "u":
+            return Num(t, x.instr, x.const)
         instr = self.coerce(x, self.dtype_of(t), loc)
-        if instr.type is not None and instr.type.code == "u":
-            return Num(t, instr)
         return self.value("abs", t, (instr,), loc)
 
     def call_min_max(self, name: str, origin: str, args: list[Thing], loc: Loc) -> Num:
@@ -222,24 +223,14 @@ class Calls(Messages):
         if all(n.const is not None and is_weak(n.type) for n in numbers):
             pick = min if name == "min" else max
             return weak_constant(pick(n.const for n in numbers if n.const is not None))
-        t = self.common_of(name, numbers, loc)
+        t = self.common_of(f"'{name}'", numbers, loc)
         if t is BOOL:
             t = W_INT
         dtype = self.dtype_of(t)
-        result = self.coerce(numbers[0], dtype, loc)
+        result = Num(t, self.coerce(numbers[0], dtype, loc))
         for number in numbers[1:]:
-            result = self.emit(name, dtype, (result, self.coerce(number, dtype, loc)), None, loc)
-        return Num(t, result)
-
-    def common_of(self, name: str, numbers: list[Num], loc: Loc) -> Type:
-        t: Type = numbers[0].type
-        index = numbers[0].index
-        for number in numbers[1:]:
-            joined = join_nums(Num(t, index=index), number, self.weak_float)
-            if joined is None:
-                self.no_common_type(f"'{name}' of {type_text(t)} and {type_text(number.type)}", t, number.type, loc)
-            t, index = joined, index and number.index
-        return t
+            result = self.value(name, t, (self.own(result, loc), self.coerce(number, dtype, loc)), loc)
+        return result
 
     def call_nan_min_max(self, name: str, origin: str, args: list[Thing], loc: Loc) -> Num:
         """np.minimum and np.maximum give a NaN where one of the two is."""
@@ -327,7 +318,7 @@ class Calls(Messages):
                 return weak_constant(PYTHON_MATH[name](*(a.const for a in args)))
             except (ValueError, ArithmeticError):
                 pass  # NaN or inf at run time
-        t = self.common_of(name, args, loc)
+        t = self.common_of(f"'{name}'", args, loc)
         if not t.is_float:
             t = W_FLOAT if weak else self.weak_float
         dtype = self.dtype_of(t)
@@ -341,7 +332,7 @@ class Calls(Messages):
     def call_fma(self, name: str, origin: str, args: list[Thing], loc: Loc) -> Num:
         self.counted("fma", args, 3, 3, loc)
         numbers = self.numbers("fma", args, loc)
-        t = self.common_of("fma", numbers, loc)
+        t = self.common_of("'fma'", numbers, loc)
         if not t.is_float:
             t = W_FLOAT if all(is_weak(n.type) for n in numbers) else self.weak_float
         dtype = self.dtype_of(t)
@@ -392,7 +383,7 @@ class Calls(Messages):
             # The count is taken modulo N, so its low bits are all that matters.
             by = self.cast(args[1], dtype, loc)
             return self.value("bits", t, (self.coerce(args[0], dtype, loc), self.coerce(by, dtype, loc)), loc, name)
-        t = self.common_of(name, args, loc)
+        t = self.common_of(f"'{name}'", args, loc)
         if t is BOOL:
             t = W_INT
         dtype = self.dtype_of(t)
@@ -491,13 +482,13 @@ class Calls(Messages):
         self.emit("store", None, (zero, *[self.emit("get", i64, (), v, loc) for v in counters]), array, loc)
         self.block = outer
 
-    def call_function(self, callee: FuncMeaning, args: list[Thing], names: tuple[str, ...], loc: Loc) -> Thing:
+    def call_function(self, callee: FuncMeaning, args: list[Thing], names: tuple[str, ...], loc: Loc) -> Walk[Thing]:
         raise NotImplementedError
 
     def workgroup(self, name: str, args: list[Thing], loc: Loc) -> Thing:
         raise NotImplementedError
 
-    def sample(self, sampler: Sampler, args: list[Thing], names: tuple[str, ...], loc: Loc) -> Thing:
+    def sample(self, sampler: Sampler, args: list[Thing], names: tuple[str, ...], loc: Loc) -> Walk[Thing]:
         raise NotImplementedError
 
 

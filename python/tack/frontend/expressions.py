@@ -14,9 +14,10 @@ from .hir import Op, Path
 from .meaning import Constant, DTypeMeaning, Meaning, ModuleMeaning, Opaque, TupleMeaning
 from .names import FUNCTIONS, NUMPY_NAMES
 from .operators import Operators
-from .promote import holds, join_nums
+from .promote import holds
 from .values import (
     NONE,
+    REFUSED,
     W_INT,
     ArrayRef,
     Binding,
@@ -41,6 +42,7 @@ __all__ = ["Expressions"]
 
 _LIBRARIES: Final = ("tack", "math", "numpy")
 _INDEX_NAMES: Final = "ijklmnop"
+_MAX_DEPTH: Final = 100  # of tuples in tuples: what looks into them calls itself
 _UNNAMED: Final = ("local", "shared")  # what scratch arrays are called before they are bound to a name
 _MAX_SELECTS: Final = 16  # items of a tuple that is indexed at run time; longer ones are tables
 
@@ -71,6 +73,9 @@ class Expressions(Operators):
             thing = self.read_reduced(thing)
         elif thing.__class__ is Unusable:
             self.unusable(path[0], thing, op.loc)
+        elif thing is REFUSED:
+            frame.regs[op.dst] = REFUSED
+            return
         for name in path[1:]:
             thing = self.attribute(thing, name, op.loc)
         frame.regs[op.dst] = thing
@@ -217,7 +222,10 @@ class Expressions(Operators):
     # -- tuples
 
     def op_tuple(self, op: Op) -> None:
-        self.frame.regs[op.dst] = Tuple(tuple(self.thing(r) for r in op.args))
+        made = Tuple(tuple(self.thing(r) for r in op.args))
+        if made.depth > _MAX_DEPTH:
+            self.fail(f"tuples lie more than {_MAX_DEPTH} deep inside one another.", op.loc, "Keep the values in several names.")
+        self.frame.regs[op.dst] = made
 
     def items_of(self, thing: Thing) -> tuple[Thing, ...] | None:
         """The items of what acts as a tuple; None where it is none."""
@@ -392,12 +400,7 @@ class Expressions(Operators):
                 loc,
                 "Use an index known at compile time.",
             )
-        t: Type = numbers[0].type
-        for number in numbers[1:]:
-            joined = join_nums(Num(t), number, self.weak_float)
-            if joined is None:
-                self.no_common_type(f"a tuple of {t} and {number.type}", t, number.type, loc)
-            t = joined
+        t = self.common_of("a tuple", numbers, loc)
         dtype = self.dtype_of(t)
         if len(items) > _MAX_SELECTS and all(number.const is not None for number in numbers):
             return self.look_up(numbers, t, thing, loc)

@@ -341,28 +341,34 @@ class Flattener:
         self.values.append(self.op("path", (), (name,), self.loc(node)))
 
     def boolean(self, node: ast.BoolOp) -> None:
-        self.work += ((Flattener.boolean_next, node, 0, self.fresh(), None), node.values[0])
+        self.work += ((Flattener.boolean_next, node, 0, self.fresh(), ()), node.values[0])
 
-    def boolean_next(self, node: ast.BoolOp, position: int, name: str, state: tuple[IfNode, list[Item], int] | None) -> None:
-        """Operand ``position`` is done: it becomes the value, and the next one is evaluated only if this one does not decide."""
+    def boolean_next(self, node: ast.BoolOp, position: int, name: str, states: tuple[Any, ...]) -> None:
+        """Operand ``position`` is done: it becomes the value, and the next one is evaluated only if this one does not decide.
+
+        Where only the truth counts, each operand follows the one before. Where operands are given, it stands inside of what the one
+        before decides, so that all of them meet in one place.
+        """
         value = self.values.pop()
         operand = node.values[position]
-        loc = self.loc(operand)
+        loc, whole = self.loc(operand), self.loc(node)
+        last = position + 1 == len(node.values)
         if hasattr(node, "truth"):
             value = self.op("truth", (value,), None, loc)
         self.bind(name, value, loc)
-        whole = self.loc(node)
-        if state is not None:
-            self.close_if(state)
+        if states and (last or hasattr(node, "truth")):
+            for state in reversed(states):
+                self.close_if(state)
+            states = ()
             value = self.op("path", (), (name,), whole)
-        if position + 1 == len(node.values):
+        if last:
             self.values.append(value)
             return
         is_and = isinstance(node.op, ast.And)
         state = self.open_if(value, "and" if is_and else "or", whole)
         if not is_and:
             self.block = state[0].orelse
-        self.work += ((Flattener.boolean_next, node, position + 1, name, state), node.values[position + 1])
+        self.work += ((Flattener.boolean_next, node, position + 1, name, (*states, state)), node.values[position + 1])
 
     def compare(self, node: ast.Compare) -> None:
         for side in (node.left, *node.comparators):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..errors import CompileNotImplementedError
 from ..ir.nodes import Block, Loc, Node, Scope
-from .builder import Exit, Frame
+from ..ir.walk import Walk, run
+from .builder import Frame
 from .hir import RESULT, Function, Parameter
 from .meaning import FuncMeaning
 from .parse import parse
@@ -15,7 +16,7 @@ __all__ = ["Functions"]
 
 
 class Functions(Statements):
-    def call_function(self, callee: FuncMeaning, args: list[Thing], names: tuple[str, ...], loc: Loc) -> Thing:
+    def call_function(self, callee: FuncMeaning, args: list[Thing], names: tuple[str, ...], loc: Loc) -> Walk[Thing]:
         fn = parse(callee.source, kernel=self.kernel)
         self.refuse_recursion(callee, fn, loc)
         frame = Frame(fn, callee.environment, self.frame, callee.identity, loc)
@@ -27,7 +28,7 @@ class Functions(Statements):
             thing = self.bindable(self.convert(bound[param.name], param.annotation, loc), loc)
             env[param.name] = Binding(thing, param.loc)
         frame.env = env
-        result = self.body_with_returns(fn, loc) if fn.early_returns else self.plain_body(fn)
+        result: Thing = yield self.body_with_returns(fn, loc) if fn.early_returns else self.plain_body(fn)
         self.frame = caller
         self.block = outer
         if self.never_returns(frame):
@@ -41,30 +42,32 @@ class Functions(Statements):
     def never_returns(frame: Frame) -> bool:
         return frame.env is None
 
-    def plain_body(self, fn: Function) -> Thing:
+    def plain_body(self, fn: Function) -> Walk[Thing]:
         """Every return is the last thing that happens: the body needs no scope."""
         frame = self.frame
-        self.run(fn.body)
+        yield self.run(fn.body)
         if frame.env is None:
             return NONE
         binding = frame.env.get(RESULT)
         return NONE if binding is None else binding.thing
 
-    def body_with_returns(self, fn: Function, loc: Loc) -> Thing:
+    def body_with_returns(self, fn: Function, loc: Loc) -> Walk[Thing]:
         frame = self.frame
         outer = self.block
         body: list[Node] = []
         frame.scope = Scope(Block(body), fn.name, loc)
         self.block = body
-        self.run(fn.body)
-        exits = frame.returns
-        if frame.env is not None:
-            env = frame.env if RESULT in frame.env else {RESULT: Binding(NONE, fn.loc)}
-            exits.append(Exit(body, env, None))
+        fork = yield self.run(fn.body, join=False)
+        self.block = body
+        if fork is not None and not frame.returns:
+            self.join_fork(fork, {})
+            fork = None
+        exits = [*frame.returns, *self.end_of(body, fork)]
         self.block = outer
-        if len(exits) == 1 and exits[0].node is None:  # the other returns are in branches that are never taken
+        if not frame.returns and exits:  # the other returns are in branches that are never taken
             outer += body
-            return exits[0].env[RESULT].thing
+            binding = exits[0].env.get(RESULT)
+            return NONE if binding is None else binding.thing
         merged, pending = self.merge(exits, [RESULT], {}, loc)
         outer.append(frame.scope)
         frame.env = merged
@@ -122,7 +125,7 @@ class Functions(Statements):
             return self.from_meaning(meaning, param.name, loc)
         caller = self.frame
         self.frame = frame
-        self.run(param.default)
+        run(self.run(param.default))
         thing = frame.regs[param.default_value]
         self.frame = caller
         assert thing is not None

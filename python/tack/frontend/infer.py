@@ -9,13 +9,13 @@ from ..errors import CompileTypeError
 from ..ir.nodes import ArrayParam, Block, Kernel, NoneParam, ScalarParam, Var
 from ..ir.nodes import Function as IrFunction
 from ..ir.target import Target
+from ..ir.walk import run
 from ..types import BOOL, DType, Layout, f32, f64, i64, u64
 from .builder import Frame
 from .capabilities import check_uses, scan
 from .diagnostics import error
 from .hir import Function, Parameter
 from .meaning import ArgType, ArrayArg, Environment, NoneArg, ScalarArg, TextureArg
-from .recursion import deep_recursion
 from .toplevel import TopLevel
 from .values import NONE, W_FLOAT, W_INT, W_UINT, ArrayRef, Binding, NoneValue, Num, Texture, Thing, Tuple, Unusable, canonical, describe
 
@@ -32,31 +32,30 @@ def infer(fn: Function, args: Sequence[ArgType], env: Environment, target: Targe
     """
     if len(args) != len(fn.params):
         raise error(CompileTypeError, f"it takes {len(fn.params)} arguments, not {len(args)}.", kernel=fn.name)
-    with deep_recursion():
-        uses = set(scan(fn, env))
-        if any(isinstance(a, (ArrayArg, ScalarArg)) and a.dtype is not None and a.dtype == f64 for a in args):
-            uses.add("f64")
-        check_uses(fn.name, uses, target)
-        frame = Frame(fn, env, None, None, None)
-        top = TopLevel(fn.name, target, frame, f64 if "f64" in uses else f32)
-        options = {**dict(fn.source.options), **options}
-        top.set_group(options.get("block"), fn.loc)
-        top.params = [_param(index, p, arg, top.weak_float) for index, (p, arg) in enumerate(zip(fn.params, args, strict=True))]
-        top.open_segment()
-        bindings = {p.name: Binding(_thing(top, param, arg, p), p.loc) for p, param, arg in zip(fn.params, top.params, args, strict=True)}
-        frame.env = bindings
-        items = top.kernel_body(fn.body)
-        kernel = Kernel(
-            name=fn.name,
-            params=list(top.params),
-            items=items,
-            written=frozenset(top.written),
-            result=top.result,
-            options={**options, "block": top.group} if "workgroups" in uses else dict(options),
-            uses=frozenset(uses.union(top.uses)),
-        )
-        _narrow(top, kernel)
-        check_uses(fn.name, kernel.uses, target)
+    uses = set(scan(fn, env))
+    if any(isinstance(a, (ArrayArg, ScalarArg)) and a.dtype is not None and a.dtype == f64 for a in args):
+        uses.add("f64")
+    check_uses(fn.name, uses, target)
+    frame = Frame(fn, env, None, None, None)
+    top = TopLevel(fn.name, target, frame, f64 if "f64" in uses else f32)
+    options = {**dict(fn.source.options), **options}
+    top.set_group(options.get("block"), fn.loc)
+    top.params = [_param(index, p, arg, top.weak_float) for index, (p, arg) in enumerate(zip(fn.params, args, strict=True))]
+    top.open_segment()
+    bindings = {p.name: Binding(_thing(top, param, arg, p), p.loc) for p, param, arg in zip(fn.params, top.params, args, strict=True)}
+    frame.env = bindings
+    items = run(top.kernel_body(fn.body))
+    kernel = Kernel(
+        name=fn.name,
+        params=list(top.params),
+        items=items,
+        written=frozenset(top.written),
+        result=top.result,
+        options={**options, "block": top.group} if "workgroups" in uses else dict(options),
+        uses=frozenset(uses.union(top.uses)),
+    )
+    _narrow(top, kernel)
+    check_uses(fn.name, kernel.uses, target)
     return kernel
 
 
@@ -69,31 +68,30 @@ def infer_function(
     """
     if len(args) != len(fn.params):
         raise error(CompileTypeError, f"it takes {len(fn.params)} arguments, not {len(args)}.", kernel=fn.name)
-    with deep_recursion():
-        dtypes = [canonical(a) for a in args]
-        root = Frame(fn, env, None, fn.source, None)
-        top = TopLevel(fn.name, target, root, f64 if f64 in dtypes else f32)
-        top.in_parallel = True  # it is part of an iteration
-        top.open_segment()
-        frame = Frame(fn, env, root, fn.source, fn.loc)
-        top.frame = frame
-        params = [Var(p.name, dtype) for p, dtype in zip(fn.params, dtypes, strict=True)]
-        bindings: dict[str, Binding] = {}
-        for p, var in zip(fn.params, params, strict=True):
-            thing: Thing = Num(var.type, top.at_head("get", var.type, var, ("param", p.name)))
-            bindings[p.name] = Binding(top.convert(thing, p.annotation, p.loc), p.loc)
-        frame.env = bindings
-        thing = top.body_with_returns(fn, fn.loc) if fn.early_returns else top.plain_body(fn)
-        if isinstance(thing, Unusable):
-            top.fail(f"the result of '{fn.name}' {thing.text}", fn.loc, "Return the same kind of value on every path.")
-        values = thing.items if isinstance(thing, Tuple) else () if isinstance(thing, NoneValue) else (thing,)
-        results: list[Var] = []
-        for position, value in enumerate(values):
-            if not isinstance(value, Num):
-                top.fail(f"the result of '{fn.name}' is {describe(value)}, not a number.", fn.loc)
-            var = Var(f"_result{position}" if len(values) > 1 else "_result", top.dtype_of(value.type))
-            top.emit("set", None, (top.own(value, fn.loc),), var, fn.loc)
-            results.append(var)
+    dtypes = [canonical(a) for a in args]
+    root = Frame(fn, env, None, fn.source, None)
+    top = TopLevel(fn.name, target, root, f64 if f64 in dtypes else f32)
+    top.in_parallel = True  # it is part of an iteration
+    top.open_segment()
+    frame = Frame(fn, env, root, fn.source, fn.loc)
+    top.frame = frame
+    params = [Var(p.name, dtype) for p, dtype in zip(fn.params, dtypes, strict=True)]
+    bindings: dict[str, Binding] = {}
+    for p, var in zip(fn.params, params, strict=True):
+        thing: Thing = Num(var.type, top.at_head("get", var.type, var, ("param", p.name)))
+        bindings[p.name] = Binding(top.convert(thing, p.annotation, p.loc), p.loc)
+    frame.env = bindings
+    thing = run(top.body_with_returns(fn, fn.loc) if fn.early_returns else top.plain_body(fn))
+    if isinstance(thing, Unusable):
+        top.fail(f"the result of '{fn.name}' {thing.text}", fn.loc, "Return the same kind of value on every path.")
+    values = thing.items if isinstance(thing, Tuple) else () if isinstance(thing, NoneValue) else (thing,)
+    results: list[Var] = []
+    for position, value in enumerate(values):
+        if not isinstance(value, Num):
+            top.fail(f"the result of '{fn.name}' is {describe(value)}, not a number.", fn.loc)
+        var = Var(f"_result{position}" if len(values) > 1 else "_result", top.dtype_of(value.type))
+        top.emit("set", None, (top.own(value, fn.loc),), var, fn.loc)
+        results.append(var)
     return IrFunction(fn.name, params, Block(top.head + top.block), results)
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ..ir.nodes import Instr, Loc, Node, Var
-from ..types import i64
 from .builder import Exit
 from .hir import RESULT
 from .meaning import DTypeMeaning, FuncMeaning, Intrinsic, ModuleMeaning, Opaque
-from .promote import join_nums
+from .promote import join_all
 from .values import (
     NONE,
+    REFUSED,
     ArrayRef,
     Binding,
     Flat,
@@ -25,7 +26,10 @@ from .values import (
 )
 from .workgroups import Workgroups
 
-__all__ = ["Joins", "Slots", "cost"]
+if TYPE_CHECKING:
+    from .forks import Fork
+
+__all__ = ["SELECT_LIMIT", "Joins", "Slots", "cost", "same_type"]
 
 # A Var for a number, a list for a tuple, None for what is the same on every path and needs no variable.
 Slots: TypeAlias = "Var | list[Slots] | None"
@@ -120,34 +124,54 @@ class Joins(Workgroups):
 
     # -- types
 
-    def join_things(self, a: Thing, b: Thing, where_a: Loc, where_b: Loc) -> Thing:
-        """The type that two things have together, as a thing without a value; an Unusable where they have none."""
-        if isinstance(a, Unusable):
-            return a
-        if isinstance(b, Unusable):
-            return b
-        if isinstance(a, Num) and isinstance(b, Num):
-            t = join_nums(a, b, self.weak_float)
-            if t is not None:
-                return Num(t, index=a.index and b.index and t is i64)
-        elif isinstance(a, Tuple) and isinstance(b, Tuple):
-            if len(a.items) == len(b.items):
-                items = tuple(self.join_things(x, y, where_a, where_b) for x, y in zip(a.items, b.items, strict=True))
+    def join_things(self, bindings: Sequence[Binding]) -> Thing:
+        """The type that the things of some paths have together, as a thing without a value; an Unusable where they have none.
+
+        The order of the paths does not matter.
+        """
+        known = [b for b in bindings if b.thing is not REFUSED]
+        if not known:
+            return REFUSED
+        things = [b.thing for b in known]
+        first = things[0]
+        for thing in things:
+            if isinstance(thing, Unusable):
+                return thing
+        numbers = [thing for thing in things if isinstance(thing, Num)]
+        if len(numbers) == len(things):
+            joined = join_all(numbers, self.weak_float)
+            if joined is not None:
+                return Num(joined[0], index=joined[1])
+        elif isinstance(first, Tuple):
+            rows = [thing.items for thing in things if isinstance(thing, Tuple) and len(thing.items) == len(first.items)]
+            if len(rows) == len(things):
+                columns = zip(*rows, strict=True)
+                items = tuple(self.join_things([Binding(x, b.loc) for x, b in zip(column, known, strict=True)]) for column in columns)
                 return next((item for item in items if isinstance(item, Unusable)), Tuple(items))
-        elif same(a, b):
-            return a
-        first, second = (where_a, where_b) if where_a.line <= where_b.line else (where_b, where_a)
-        one, other = (a, b) if first is where_a else (b, a)
-        if isinstance(a, Num) and isinstance(b, Num):
+        elif all(same(first, thing) for thing in things):
+            return first
+        return self.conflict(known)
+
+    def conflict(self, bindings: list[Binding]) -> Unusable:
+        """Says which two of the paths do not join: the first pair, in the order of their lines."""
+        ordered = sorted(bindings, key=lambda b: b.loc.line)
+        one, other = next(
+            (a, b)
+            for position, b in enumerate(ordered)
+            for a in ordered[:position]
+            if not (isinstance(a.thing, Num) and isinstance(b.thing, Num) and join_all([a.thing, b.thing], self.weak_float))
+            and not (same(a.thing, b.thing) and not isinstance(a.thing, (Num, Tuple)))
+        )
+        if isinstance(one.thing, Num) and isinstance(other.thing, Num):
             hint = "Convert one of them: tack.i64(...) or tack.u64(...)."
-        elif isinstance(a, Num) or isinstance(b, Num):
+        elif isinstance(one.thing, Num) or isinstance(other.thing, Num):
             hint = "Give every path a number."
         else:
             hint = "Use two names, or decide at compile time (x is None, a captured constant)."
         return Unusable(
             "conflict",
-            second,
-            f"is {describe(one)} from line {first.line} and {describe(other)} from line {second.line}, which do not join.",
+            other.loc,
+            f"is {describe(one.thing)} from line {one.loc.line} and {describe(other.thing)} from line {other.loc.line}, which do not join.",
             hint,
         )
 
@@ -175,6 +199,8 @@ class Joins(Workgroups):
         sets: list[tuple[Var, Instr]] = []
         while work:
             slot, value = work.pop()
+            if value is REFUSED:
+                continue
             if isinstance(slot, Var):
                 assert isinstance(value, Num)
                 sets.append((slot, self.coerce(value, slot.type, loc)))
@@ -209,8 +235,10 @@ class Joins(Workgroups):
             for b in bindings
         )
 
-    def meet(self, name: str, bindings: list[Binding | None], entry: Binding | None, loc: Loc) -> tuple[Binding, bool]:
-        """What a name is where paths meet, and whether it needs variables."""
+    def meet(
+        self, name: str, bindings: list[Binding | None], entry: Binding | None, loc: Loc, given: Thing | None = None
+    ) -> tuple[Binding, bool]:
+        """What a name is where paths meet, and whether it needs variables. ``given``: its type, where more paths than these decide it."""
         if name == RESULT:  # a function that ends without a return gives None
             bindings = [b or Binding(NONE, self.frame.fn.loc) for b in bindings]
         known = [b for b in bindings if b is not None]
@@ -223,10 +251,7 @@ class Joins(Workgroups):
             return entry, False
         if self.equal_constants(known):
             return known[0], False
-        joined = self.type_only(known[0].thing)
-        where = known[0].loc
-        for b in known[1:]:
-            joined = self.join_things(joined, b.thing, where, b.loc)
+        joined = given if isinstance(given, (Num, Tuple)) else self.join_things(known)
         return Binding(joined, known[-1].loc), isinstance(joined, (Num, Tuple))
 
     def merge(
@@ -236,28 +261,54 @@ class Joins(Workgroups):
 
         Answers the bindings after them, and the names whose variables must still be read there (``read_all``).
         """
-        if not exits:
+        ends = self.ends(exits)
+        if not ends:
+            self.leave_through(exits, [])
             return None, []
         env = dict(entry)
         pending: list[tuple[str, Binding, Slots]] = []
         for name in names:
-            binding, needs = self.meet(name, [e.env.get(name) for e in exits], entry.get(name), loc)
+            binding, needs = self.meet(name, [end.get(name) for end in ends], entry.get(name), loc)
             env[name] = binding
             if needs:
                 pending.append((name, binding, self.slots_for(name, binding.thing)))
         self.leave_through(exits, pending)
         return env, pending
 
+    def ends(self, exits: list[Exit]) -> list[dict[str, Binding]]:
+        """The bindings at every end of every exit."""
+        found: list[dict[str, Binding]] = []
+        for e in exits:
+            if e.fork is None:
+                found.append(e.env)
+            else:
+                found += self.fork_ends(e.fork)
+        return found
+
     def leave_through(self, exits: list[Exit], pending: list[tuple[str, Binding, Slots]]) -> None:
-        outer = self.block
+        outer, env = self.block, self.frame.env
+        given = {name: binding.thing for name, binding, _ in pending}
         for e in exits:
             self.block = e.block
+            if e.fork is not None:
+                self.join_fork(e.fork, given)
+                if self.frame.env is None:
+                    continue
+                e.env = self.frame.env
             for name, _, slots in pending:
                 self.fill(slots, e.env[name].thing, e.env[name].loc)
             if e.node is not None:
                 e.block.append(e.node)
-        self.block = outer
+        self.block, self.frame.env = outer, env
 
     def read_all(self, env: dict[str, Binding], pending: list[tuple[str, Binding, Slots]]) -> None:
         for name, binding, slots in pending:
             env[name] = Binding(self.read(slots, binding.thing), binding.loc)
+
+    # -- defined by the class above
+
+    def fork_ends(self, fork: Fork) -> list[dict[str, Binding]]:
+        raise NotImplementedError
+
+    def join_fork(self, fork: Fork, given: Mapping[str, Thing]) -> None:
+        raise NotImplementedError

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
 from ..errors import CompileError, CompileNotImplementedError, CompileTypeError
-from ..ir.nodes import Loc
+from ..ir.nodes import Instr, Loc
 from ..ir.symbols import INFIX
 from ..types import BOOL, DType, by_name, i64, u8, u64
 from .builder import Builder, weak_constant, wrap
 from .meaning import DTypeMeaning, Opaque
-from .promote import holds, join_nums
-from .values import NONE, W_FLOAT, W_INT, NoneValue, Num, Thing, Type, Weak, describe
+from .promote import holds, join_all, join_nums
+from .values import NONE, W_FLOAT, W_INT, NoneValue, Num, Thing, Type, Weak, describe, type_text
 
 __all__ = ["Operators"]
 
@@ -49,7 +49,6 @@ SYMBOL: Final = {
     "invert": "~",
 }
 _MAX_BITS: Final = 4096  # of a folded integer
-_FOLDABLE_STRONG: Final = frozenset(("add", "sub", "mul", "floordiv", "mod", "and", "or", "xor"))
 
 
 def is_weak(type: Type) -> bool:
@@ -96,25 +95,22 @@ class Operators(Builder):
             if t is BOOL:
                 t = W_INT
         dtype = self.dtype_of(t)
-        if a.const is not None and b.const is not None and dtype.is_int and op in _FOLDABLE_STRONG:
-            left, right = self.constant_in(a, dtype, loc), self.constant_in(b, dtype, loc)
-            if right != 0 or op not in ("floordiv", "mod"):
-                return Num(t, const=wrap(_PYTHON[op](left, right), dtype))
         return self.value(op, t, (self.coerce(a, dtype, loc), self.coerce(b, dtype, loc)), loc)
-
-    def constant_in(self, num: Num, dtype: DType, loc: Loc) -> int:
-        value = int(num.const or 0)
-        if not holds(dtype, value):
-            if isinstance(num.type, Weak):
-                self.does_not_fit(value, dtype, loc)
-            value = wrap(value, dtype)
-        return value
 
     def common(self, op: str, a: Num, b: Num, loc: Loc) -> Type:
         t = join_nums(a, b, self.weak_float)
         if t is None:
             self.no_common_type(f"{SYMBOL[op]} of {a.type} and {b.type}", a.type, b.type, loc)
         return t
+
+    def common_of(self, name: str, numbers: list[Num], loc: Loc) -> Type:
+        """The common type of any number of numbers, in whatever order they stand."""
+        joined = join_all(numbers, self.weak_float)
+        if joined is None:
+            pair = [n.type for n in numbers if isinstance(n.type, DType) and (n.type is u64 or (n.type.is_signed and not n.index))]
+            first, second = pair[0], next(t for t in pair if (t is u64) != (pair[0] is u64))
+            self.no_common_type(f"{name} of {type_text(first)} and {type_text(second)}", first, second, loc)
+        return joined[0]
 
     def no_common_type(self, what: str, a: Type, b: Type, loc: Loc) -> NoReturn:
         signed = a if isinstance(a, DType) and a.is_signed else b
@@ -201,22 +197,18 @@ class Operators(Builder):
             dtype = self.dtype_of(t)
             if b.const in (2, 3, 4) and a.type.is_float:  # exact squares; x ** 3 and x ** 4 are two roundings
                 x = self.coerce(a, dtype, loc)
-                square = self.emit("mul", dtype, (x, x), None, loc)
-                if b.const == 2:
-                    return Num(t, square)
-                return self.value("mul", t, (square, x if b.const == 3 else square), loc)
+                return self.small_power(t, x, int(b.const), loc)
             return self.value("math", t, (self.coerce(a, dtype, loc), self.coerce(b, dtype, loc)), loc, "pow")
         if b.const is not None and b.const < 0:
             self.fail(f"an integer to the power {b.const!r} is no integer.", loc, "Write float(x) ** e, or 1 / x ** e.")
         t = self.left_type(a, b)
         dtype = self.dtype_of(t)
+        if a.const is not None and b.const is not None:
+            return Num(t, const=wrap(pow(int(self.number_in(a, dtype, loc)), int(b.const), 1 << dtype.bits), dtype))
         if b.const is not None:
             if b.const in (2, 3, 4):
                 x = self.coerce(a, dtype, loc)
-                square = self.emit("mul", dtype, (x, x), None, loc)
-                if b.const == 2:
-                    return Num(t, square)
-                return self.value("mul", t, (square, x if b.const == 3 else square), loc)
+                return self.small_power(t, x, int(b.const), loc)
             exponent = int(b.const)
             wide = dtype if holds(dtype, exponent) else u64
         else:
@@ -230,6 +222,13 @@ class Operators(Builder):
         if wide is not dtype:
             result = self.emit("cast", dtype, (result,), None, loc)
         return Num(t, result)
+
+    def small_power(self, t: Type, x: Instr, exponent: int, loc: Loc) -> Num:
+        square = self.value("mul", t, (x, x), loc)
+        if exponent == 2:
+            return square
+        twice = self.own(square, loc)
+        return self.value("mul", t, (twice, x if exponent == 3 else twice), loc)
 
     # -- unary
 
@@ -294,11 +293,13 @@ class Operators(Builder):
 
     def compare_integers(self, op: str, a: Num, b: Num, loc: Loc) -> Num:
         """Exact between any integer types: no conversion may change a value, and no parameter's range is narrowed."""
+        if a.const is not None and b.const is not None:
+            return Num(BOOL, const=bool(_PYTHON[op](int(a.const), int(b.const))))
         ta, tb = self.compared(a, b), self.compared(b, a)
         if a.const is not None and not holds(tb, int(a.const)) and tb is self.dtype_of(b.type):
-            return Num(BOOL, const=_PYTHON[op](int(a.const), tb.min if a.const < tb.min else tb.max))
+            return self.decided(_PYTHON[op](int(a.const), tb.min if a.const < tb.min else tb.max), b, loc)
         if b.const is not None and not holds(ta, int(b.const)) and ta is self.dtype_of(a.type):
-            return Num(BOOL, const=_PYTHON[op](ta.min if b.const < ta.min else ta.max, int(b.const)))
+            return self.decided(_PYTHON[op](ta.min if b.const < ta.min else ta.max, int(b.const)), a, loc)
         t = join_nums(Num(ta), Num(tb), self.weak_float)
         left, right = Num(a.type, a.instr, a.const), Num(b.type, b.instr, b.const)  # without the parameter
         if isinstance(t, DType):
@@ -314,6 +315,11 @@ class Operators(Builder):
         if answer:
             return self.value("or", BOOL, (negative, plain), loc)
         return self.value("and", BOOL, (self.emit("lnot", BOOL, (negative,), None, loc), plain), loc)
+
+    def decided(self, answer: bool, number: Num, loc: Loc) -> Num:
+        """A comparison that the range of a run-time number decides. It is no constant all the same: only what is made of constants is."""
+        instr = self.own(Num(number.type, number.instr), loc)
+        return self.value("eq" if answer else "ne", BOOL, (instr, instr), loc)
 
     def compared(self, num: Num, other: Num) -> DType:
         """The dtype that an integer is compared in: a constant that fits takes the other's."""

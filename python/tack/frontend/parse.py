@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ..errors import CompileError
+from ..ir.walk import Walk, run
 from .diagnostics import error
 from .flatten import BINARY, Flattener
 from .hir import (
@@ -54,9 +55,7 @@ def parse(source: FunctionSource, *, kernel: str = "") -> Function:
     known = _parsed.get(source)
     if known is not None:
         return known
-    with deep_recursion():
-        function = _Parser(source, kernel or source.name).parse()
-    _parsed[source] = function
+    function = _parsed[source] = _Parser(source, kernel or source.name).parse()
     while len(_parsed) > _CACHE_SIZE:
         _parsed.popitem(last=False)
     return function
@@ -70,7 +69,8 @@ def _definition(source: FunctionSource, kernel: str) -> tuple[Any, int]:
     wrapped, offset = ("if 1:\n" + text, source.line - 2) if indented else (text, source.line - 1)
     is_lambda = source.name == "<lambda>"
     try:
-        tree = compile(wrapped, source.file, "exec", _ONLY_AST, dont_inherit=True)
+        with deep_recursion():
+            tree = compile(wrapped, source.file, "exec", _ONLY_AST, dont_inherit=True)
     except (RecursionError, MemoryError):  # some Python versions have a fixed limit, of about 1,000 to 6,000 operators
         raise error(
             CompileError,
@@ -138,6 +138,8 @@ class _Parser(Flattener):
         self.node = node
         self.early = False
         self.valued = False
+        self.returning: set[ast.stmt] = set()  # statements with a return somewhere inside
+        self.ending: set[ast.stmt] = set()  # ifs of which every path ends with a return (loops are not looked into)
 
     def parse(self) -> Function:
         node = self.node
@@ -155,7 +157,8 @@ class _Parser(Flattener):
             statements = node.body
             if statements and isinstance(statements[0], ast.Expr) and isinstance(statements[0].value, ast.Constant):
                 statements = statements[1:]  # a docstring, or a number that does nothing
-            self.statements(statements, True)
+            self.returning, self.ending = _find_returns(node.body)
+            run(self.statements(statements, True))
             loc = self.loc(node)
         mark_live(body, self.bits)
         bits = self.bits
@@ -223,35 +226,40 @@ class _Parser(Flattener):
 
     # -- statements
 
-    def statements(self, body: Sequence[ast.stmt], tail: bool) -> None:
+    def statements(self, body: Sequence[ast.stmt], tail: bool) -> Walk[None]:
         """``tail``: after these statements the function ends. An if that returns takes what follows it into its other arm."""
         for position, node in enumerate(body):
             if tail:
                 rest = body[position + 1 :]
                 if isinstance(node, ast.Return):
                     self.tail_return(node)
-                    self.unreachable(rest)
+                    yield self.unreachable(rest)
                     return
-                if isinstance(node, ast.If) and (not rest or _returns(node)):
-                    if not rest or _always_returns(node.body):
-                        self.if_statement(node, node.body, [*node.orelse, *rest], True)
+                if isinstance(node, ast.If) and (not rest or node in self.returning):
+                    if not rest or self.always_returns(node.body):
+                        yield self.if_statement(node, node.body, [*node.orelse, *rest], True)
                         return
-                    if _always_returns(node.orelse):
-                        self.if_statement(node, [*node.body, *rest], node.orelse, True)
+                    if self.always_returns(node.orelse):
+                        yield self.if_statement(node, [*node.body, *rest], node.orelse, True)
                         return
             visit = _STATEMENTS.get(node.__class__)
             if visit is None:
                 self.refuse_construct(node)
-            visit(self, node)
+            inner = visit(self, node)
+            if inner is not None:
+                yield inner
             if isinstance(node, (ast.Break, ast.Continue, ast.Return)):
-                self.unreachable(body[position + 1 :])
+                yield self.unreachable(body[position + 1 :])
                 return
 
-    def unreachable(self, body: Sequence[ast.stmt]) -> None:
+    def always_returns(self, body: Sequence[ast.stmt]) -> bool:
+        return bool(body) and (isinstance(body[-1], ast.Return) or body[-1] in self.ending)
+
+    def unreachable(self, body: Sequence[ast.stmt]) -> Walk[None]:
         """Statements that are never reached are parsed for what they refuse and capture, and dropped."""
         kept, self.block = self.block, []
         bound = self.bound
-        self.statements(body, False)
+        yield self.statements(body, False)
         self.block, self.bound = kept, bound
 
     def tail_return(self, node: ast.Return) -> None:
@@ -395,21 +403,21 @@ class _Parser(Flattener):
             value = self.op("convert", (value,), path, self.loc(node))
         self.assign_to(node.target, value, node)
 
-    def plain_if(self, node: ast.If) -> None:
-        self.if_statement(node, node.body, node.orelse, False)
+    def plain_if(self, node: ast.If) -> Walk[None]:
+        return self.if_statement(node, node.body, node.orelse, False)
 
-    def if_statement(self, node: ast.If, then: Sequence[ast.stmt], orelse: Sequence[ast.stmt], tail: bool) -> None:
+    def if_statement(self, node: ast.If, then: Sequence[ast.stmt], orelse: Sequence[ast.stmt], tail: bool) -> Walk[None]:
         test: Any = node.test
         state = self.open_if(self.test(test), "if", self.loc(test))
         item: IfNode = state[0]
-        item.returns = tail and _returns(node)
-        self.statements(then, tail)
+        item.returns = tail and node in self.returning
+        yield self.statements(then, tail)
         item.bound = self.bound
         self.block, self.bound = item.orelse, 0
-        self.statements(orelse, tail)
+        yield self.statements(orelse, tail)
         self.close_if(state)
 
-    def for_statement(self, node: ast.For) -> None:
+    def for_statement(self, node: ast.For) -> Walk[None]:
         iterable = self.expression(node.iter)
         item = self.registers
         self.registers += 1
@@ -421,14 +429,14 @@ class _Parser(Flattener):
             if isinstance(name, (ast.Subscript, ast.Attribute, ast.Starred)):
                 self.refuse(name, "a loop variable must be a name or a tuple of names.", "Assign in the body: for k in ...: a[i] = k.")
         self.assign_to(node.target, item, node.target)  # type: ignore[arg-type]
-        self.statements(node.body, False)
+        yield self.statements(node.body, False)
         loop.bound = self.bound
         self.block, self.bound = loop.orelse, 0
-        self.statements(node.orelse, False)
+        yield self.statements(node.orelse, False)
         loop.bound_else = self.bound
         self.block, self.bound = block, bound | loop.bound | loop.bound_else
 
-    def while_statement(self, node: ast.While) -> None:
+    def while_statement(self, node: ast.While) -> Walk[None]:
         loop = WhileNode([], -1, [], [], self.loc(node.test), bool(node.orelse))
         block, bound = self.block, self.bound
         block.append(loop)
@@ -436,10 +444,10 @@ class _Parser(Flattener):
         loop.cond = self.test(node.test)
         loop.bound_test, self.bound = self.bound, 0
         self.block = loop.body
-        self.statements(node.body, False)
+        yield self.statements(node.body, False)
         loop.bound = self.bound | loop.bound_test
         self.block, self.bound = loop.orelse, 0
-        self.statements(node.orelse, False)
+        yield self.statements(node.orelse, False)
         loop.bound_else = self.bound
         self.block, self.bound = block, bound | loop.bound | loop.bound_else
 
@@ -459,30 +467,28 @@ def _target_names(node: ast.expr) -> list[str]:
     return [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]
 
 
-def _returns(node: ast.stmt) -> bool:
-    """Whether a return is somewhere in the statement."""
-    work: list[ast.stmt] = [node]
+def _find_returns(body: Sequence[ast.stmt]) -> tuple[set[ast.stmt], set[ast.stmt]]:
+    """The statements that hold a return, and the ifs that end with one on every path."""
+    order: list[ast.stmt] = []
+    work = list(body)
     while work:
-        item = work.pop()
-        if isinstance(item, ast.Return):
-            return True
-        if isinstance(item, (ast.If, ast.For, ast.While)):
-            work += item.body
-            work += item.orelse
-    return False
-
-
-def _always_returns(body: Sequence[ast.stmt]) -> bool:
-    """Whether the statements end with a return on every path (loops are not looked into)."""
-    work: list[Sequence[ast.stmt]] = [body]
-    while work:
-        statements = work.pop()
-        last = statements[-1] if statements else None
-        if isinstance(last, ast.If):
-            work += [last.body, last.orelse]
-        elif not isinstance(last, ast.Return):
-            return False
-    return True
+        node = work.pop()
+        order.append(node)
+        if isinstance(node, (ast.If, ast.For, ast.While)):
+            work += node.body
+            work += node.orelse
+    returning: set[ast.stmt] = set()
+    ending: set[ast.stmt] = set()
+    for node in reversed(order):  # what is inside first
+        if isinstance(node, ast.Return):
+            returning.add(node)
+        elif isinstance(node, (ast.If, ast.For, ast.While)):
+            if any(inner in returning for inner in (*node.body, *node.orelse)):
+                returning.add(node)
+            last = [block[-1] for block in (node.body, node.orelse) if block]
+            if isinstance(node, ast.If) and len(last) == 2 and all(isinstance(s, ast.Return) or s in ending for s in last):
+                ending.add(node)
+    return returning, ending
 
 
 _STATEMENTS: Final[dict[type[ast.AST], Any]] = {

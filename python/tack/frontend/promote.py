@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from ..types import ARRAY_DTYPES, BOOL, DType, f32, f64, i8, i16, i32, i64, u64
 from .values import W_FLOAT, W_INT, W_UINT, Num, Type, Weak
 
-__all__ = ["holds", "join", "join_nums"]
+__all__ = ["holds", "join", "join_all", "join_nums"]
 
 _SIGNED: Final = {8: i8, 16: i16, 32: i32, 64: i64}
 
@@ -62,6 +63,34 @@ def join_nums(a: Num, b: Num, weak_float: DType) -> Type | None:
     if t is W_FLOAT and not (_weak(ta) and _weak(tb)):
         return weak_float
     return t
+
+
+def join_all(nums: Sequence[Num], weak_float: DType) -> tuple[Type, bool] | None:
+    """The common type of any number of numbers, and whether it is that of an index; None where promotion refuses.
+
+    It depends on the set of their types alone: strong floats give the widest of them; else strong integers and a weak float the kernel's
+    weak-float type; else strong integers the narrowest type that holds them all; else weak ones that of the highest rank.
+    """
+    types: dict[Type, bool] = {}
+    for n in nums:
+        types[n.type] = n.index and types.get(n.type, True)
+    if len(types) == 1:
+        return next(iter(types.items()))
+    strong = [t for t in types if isinstance(t, DType) and t is not BOOL]
+    if any(t.is_float for t in strong):
+        return f64 if f64 in strong else f32, False
+    if not strong:
+        return max((t for t in types if isinstance(t, Weak)), key=lambda t: t.rank), False
+    if W_FLOAT in types:
+        return weak_float, False
+    bits = max(t.bits for t in strong)
+    signed = [t for t in strong if t.is_signed]
+    unsigned = max((t.bits for t in strong if not t.is_signed), default=0)
+    if not signed:
+        return next(t for t in strong if t.bits == bits), False
+    if unsigned < 64:
+        return _SIGNED[max(bits, 2 * unsigned)], False
+    return (u64, False) if signed == [i64] and types[i64] else None
 
 
 def _weak(t: Type) -> bool:

@@ -1,4 +1,4 @@
-"""Room for statements nested deeply: Python's recursion limit, raised while a compiler pass runs and restored after it."""
+"""Room for Python's own parser, which calls itself: the recursion limit, raised while it runs, restored after it. Only it needs that."""
 
 from __future__ import annotations
 

@@ -2,31 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NoReturn
 
 from ..errors import CompileError, CompileNotImplementedError
-from ..ir.nodes import Block, Break, Continue, For, If, Instr, Leave, Loc, Node, Scope, Var, While
+from ..ir.nodes import Block, Break, Continue, For, Leave, Loc, Node, Scope, Var, While
+from ..ir.walk import Walk
 from ..types import BOOL, i64
-from .builder import Exit, Loop
+from .builder import Exit, Frame, Loop
+from .forks import Fork, Forks
 from .hir import RESULT, BreakNode, ContinueNode, ForNode, IfNode, Item, Op, ReturnNode, WhileNode
-from .joins import SELECT_LIMIT, Joins, Slots, cost, same_type
+from .joins import Slots, same_type
 from .meaning import Opaque
-from .values import NONE, ArrayRef, Binding, Num, RangeValue, Reduced, Thing, Tuple, Unusable, describe
+from .values import NONE, REFUSED, ArrayRef, Binding, Num, RangeValue, Reduced, Refused, Thing, Tuple, Unusable, describe
 
 __all__ = ["Statements"]
 
-_MAX_PASSES: Final = 12  # over a loop's body: types only go up, and there are few steps
 
-
-class Statements(Joins):
-    def run(self, items: Iterable[Item]) -> None:
-        """Infers statements until one is left for good."""
+class Statements(Forks):
+    def run(self, items: Sequence[Item], join: bool = True) -> Walk[Fork | None]:
+        """Infers statements until one is left for good. Without ``join`` the arms of an if that is the last of them are left apart."""
         frame = self.frame
+        last = None if join or not items else items[-1]
         for item in items:
             if frame.env is None:
-                return
-            _HANDLERS[item.kind if item.__class__ is Op else item.__class__](self, item)
+                return None
+            if self.refusals and item.__class__ is Op and self.skipped(item):
+                continue
+            state = self.state()
+            try:
+                if item is last and item.__class__ is IfNode:
+                    end: Fork | None = yield self.fork(item)
+                    return end
+                inner = _HANDLERS[item.kind if item.__class__ is Op else item.__class__](self, item)
+                if inner is not None:
+                    yield inner
+            except CompileError as failure:
+                self.postpone(failure, state, item)
+        return None
+
+    def state(self) -> tuple[Frame, dict[str, Binding] | None, list[Node], int, int, int]:
+        frame = self.frame
+        return frame, frame.env, self.block, self.passes, self.loop_depth, len(frame.loops)
+
+    def postpone(
+        self, failure: CompileError, state: tuple[Frame, dict[str, Binding] | None, list[Node], int, int, int], item: Item
+    ) -> None:
+        """What is refused in a pass that may not be the last is kept for the end of the pass, and inference goes on after the statement."""
+        self.frame, env, self.block, self.passes, self.loop_depth, loops = state
+        if not self.passes:
+            raise failure
+        self.refusals.append(failure)
+        self.frame.env = env
+        del self.frame.loops[loops:]
+        self.without(item)
+
+    def skipped(self, op: Op) -> bool:
+        """Whether an operation works on what was refused before: then it gives nothing either, and is not refused itself."""
+        regs = self.frame.regs
+        if all(regs[register] is not REFUSED for register in op.args):
+            return False
+        self.without(op)
+        return True
+
+    def without(self, item: Item) -> None:
+        """What a refused statement would have computed or bound is REFUSED."""
+        frame = self.frame
+        env = frame.env
+        assert env is not None
+        if isinstance(item, Op):
+            if item.dst >= 0:
+                count = item.attr if item.kind == "unpack" else 1
+                frame.regs[item.dst : item.dst + count] = [REFUSED] * count
+            names = [item.attr] if item.kind == "bind" else [item.attr[0]] if item.kind == "augbind" else []
+        else:
+            bound = getattr(item, "bound", 0) | getattr(item, "bound_else", 0)
+            names = self.names_of(bound)
+        for name in names:
+            if not (name in env and isinstance(env[name].thing, Reduced)):
+                env[name] = Binding(REFUSED, item.loc)
 
     def unreachable(self) -> bool:
         return self.frame.env is None
@@ -65,73 +119,34 @@ class Statements(Joins):
 
     # -- if
 
-    def if_node(self, node: IfNode) -> None:
+    def if_node(self, node: IfNode) -> Walk[None]:
+        fork = yield self.fork(node)
+        if fork is not None:
+            self.join_fork(fork, {})
+
+    def fork(self, node: IfNode) -> Walk[Fork | None]:
+        """The arms of an if, not yet joined. None: it is decided at compile time, and the statements of one arm stand in its place."""
         frame = self.frame
-        cond = self.truth(self.thing(node.cond), node.loc)
+        cond = self.condition(node)
         if cond.const is not None:
-            self.run(node.then if cond.const else node.orelse)
-            return
+            chosen: Fork | None = yield self.run(node.then if cond.const else node.orelse, join=False)
+            return chosen
         if node.returns and frame.caller is None and not self.returns_early():
             self.misplaced_return(node.loc)
         assert cond.instr is not None
         entry = frame.env
         assert entry is not None
         outer = self.block
-        then, orelse = self.arm(node.then, entry), self.arm(node.orelse, entry)
+        then = yield self.arm(node.then, entry)
+        orelse = yield self.arm(node.orelse, entry)
         self.block = outer
-        if then.dead or orelse.dead:
-            frame.env = self.one_arm(node, cond.instr, then, orelse)
-            return
-        env = dict(entry)
-        pending: list[tuple[str, Binding, Slots]] = []
-        for name in self.names_of(node.bound & node.live_out):
-            binding, needs = self.meet(name, [then.env.get(name), orelse.env.get(name)], entry.get(name), node.loc)
-            env[name] = binding
-            if needs:
-                pending.append((name, binding, None))
-        frame.env = env
-        if cost(then.block) + cost(orelse.block) + len(pending) <= SELECT_LIMIT:
-            outer += then.block
-            outer += orelse.block
-            for name, binding, _ in pending:
-                thing = self.select(cond.instr, binding.thing, then.env[name].thing, orelse.env[name].thing, node.loc)
-                env[name] = Binding(thing, binding.loc)
-            return
-        pending = [(name, binding, self.slots_for(name, binding.thing)) for name, binding, _ in pending]
-        self.leave_through([Exit(then.block, then.env, None), Exit(orelse.block, orelse.env, None)], pending)
-        outer.append(If(cond.instr, Block(then.block), Block(orelse.block), node.loc))
-        self.read_all(env, pending)
+        return Fork(node, cond.instr, entry, then, orelse)
 
-    def arm(self, items: list[Item], entry: dict[str, Binding]) -> _Arm:
-        self.block = []
-        self.frame.env = dict(entry)
-        self.run(items)
-        return _Arm(self.block, self.frame.env)
-
-    def one_arm(self, node: IfNode, cond: Instr, then: _Arm, orelse: _Arm) -> dict[str, Binding] | None:
-        """At most one arm goes on: it becomes what follows the if, so that what it computes can be used there."""
-        if then.dead and orelse.dead:
-            self.block.append(If(cond, Block(then.block), Block(orelse.block), node.loc))
-            return None
-        live, left = (orelse, then) if then.dead else (then, orelse)
-        empty = Block()
-        self.block.append(If(cond, Block(left.block), empty, node.loc) if left is then else If(cond, empty, Block(left.block), node.loc))
-        self.block += live.block
-        return live.env
-
-    def select(self, cond: Instr, joined: Thing, a: Thing, b: Thing, loc: Loc) -> Thing:
-        if isinstance(joined, Tuple) and isinstance(a, Tuple) and isinstance(b, Tuple):
-            parts = zip(joined.items, a.items, b.items, strict=True)
-            return Tuple(tuple(self.select(cond, j, x, y, loc) for j, x, y in parts))
-        if not (isinstance(joined, Num) and isinstance(a, Num) and isinstance(b, Num)):
-            return joined
-        dtype = self.dtype_of(joined.type)
-        left, right = self.coerce(a, dtype, loc), self.coerce(b, dtype, loc)
-        if dtype is BOOL and (left is cond or right is cond):
-            return self.value("or" if left is cond else "and", BOOL, (cond, right if left is cond else left), loc)
-        result = self.value("select", joined.type, (cond, left, right), loc)
-        result.index = joined.index
-        return result
+    def condition(self, node: IfNode | WhileNode) -> Num:
+        thing = self.thing(node.cond)
+        if thing is REFUSED:
+            return self.value("const", BOOL, (), node.loc, False)
+        return self.truth(thing, node.loc)
 
     def returns_early(self) -> bool:
         raise NotImplementedError
@@ -148,8 +163,11 @@ class Statements(Joins):
 
     # -- loops
 
-    def for_node(self, node: ForNode) -> None:
+    def for_node(self, node: ForNode) -> Walk[None]:  # noqa: RET503 - fail() does not return
         iterable = self.thing(node.iterable)
+        if iterable is REFUSED:  # a loop all the same, so that what it does to types is seen
+            bound = self.value("const", i64, (), node.loc, 0)
+            iterable = RangeValue("range", ((bound, bound, bound),))
         if isinstance(iterable, RangeValue):
             if iterable.kind != "range":
                 what = f"tack.{iterable.kind}"
@@ -162,12 +180,10 @@ class Statements(Joins):
                     "Put the condition inside the loop, make it a loop over tack.sequential(...), or split the kernel.",
                     CompileNotImplementedError,
                 )
-            self.for_range(node, iterable)
-            return
+            return self.for_range(node, iterable)
         items = self.items_of(iterable)
         if items is not None:
-            self.unroll(node, items)
-            return
+            return self.unroll(node, items)
         if isinstance(iterable, Opaque):
             self.unusable_capture(iterable, node.loc)
         hint = (
@@ -177,12 +193,15 @@ class Statements(Joins):
         )
         self.fail(f"a for loop runs over range(...), tack.ndrange(...) or a tuple, not over {describe(iterable)}.", node.loc, hint)
 
-    def loop_heads(self, node: ForNode | WhileNode) -> dict[str, Thing]:
-        """The types at the loop's head that the last visit found, by name; the same loop met again starts from them."""
+    def loop_heads(self, node: ForNode | WhileNode) -> dict[str, list[Binding]]:
+        """What was found to lead to the loop's head, by name; the same loop met again starts from that.
+
+        The types at the head are those that all of it has together. It only grows, so that passes over the loop come to an end.
+        """
         return self.loop_types.setdefault((*self.frame.key, *self.frame.rounds, id(node)), {})
 
     def carry_in(
-        self, node: ForNode | WhileNode, entry: dict[str, Binding], heads: dict[str, Thing]
+        self, node: ForNode | WhileNode, entry: dict[str, Binding], heads: dict[str, list[Binding]]
     ) -> tuple[list[tuple[str, Binding, Slots]], list[str]]:
         """Variables for what a round hands to the next, set in the current block; and the names that are unbound at first."""
         carried: list[tuple[str, Binding, Slots]] = []
@@ -194,26 +213,29 @@ class Statements(Joins):
                 continue
             if isinstance(binding.thing, Reduced):
                 continue
-            joined = self.type_only(binding.thing)
-            if isinstance(heads.get(name), (Num, Tuple, Unusable)):  # arrays made in the last pass are not those of this one
-                joined = self.join_things(joined, heads[name], binding.loc, node.loc)
-            heads[name] = joined
+            joined = self.gather(heads.setdefault(name, []), [binding])
             slots = self.slots_for(name, joined)
             self.fill(slots, binding.thing, binding.loc)
             carried.append((name, Binding(joined, binding.loc), slots))
         return carried, unbound
 
-    def settled(self, carried: list[tuple[str, Binding, Slots]], exits: list[Exit], heads: dict[str, Thing]) -> bool:
-        """Whether the types at the ends of a round are those at its start. If not, the joined ones are kept for the next pass."""
+    def gather(self, parts: list[Binding], bindings: list[Binding]) -> Thing:
+        """What ``parts`` and ``bindings`` are together. Those of the bindings that are numbers or tuples become parts."""
+        met = [*parts, *bindings]
+        joined = self.join_things(met)
+        for b in bindings:  # arrays made in this pass are not those of the next
+            if isinstance(b.thing, (Num, Tuple)) and not any(same_type(b.thing, part.thing) for part in parts):
+                parts.append(Binding(self.type_only(b.thing), b.loc))
+        if isinstance(joined, Unusable) and not all(isinstance(b.thing, (Num, Tuple, Refused)) for b in met):
+            parts.append(Binding(joined, joined.loc))
+        return joined
+
+    def settled(self, carried: list[tuple[str, Binding, Slots]], ends: list[dict[str, Binding]], heads: dict[str, list[Binding]]) -> bool:
+        """Whether the types at the ends of a round are those at its start."""
         stable = True
         for name, binding, _ in carried:
-            joined = binding.thing
-            for e in exits:
-                end = e.env[name]
-                joined = self.join_things(joined, end.thing, binding.loc, end.loc)
-            if not same_type(joined, binding.thing):
-                heads[name] = joined
-                stable = False
+            joined = self.gather(heads[name], [end[name] for end in ends])
+            stable &= same_type(joined, binding.thing)
         return stable
 
     def head_env(
@@ -235,16 +257,13 @@ class Statements(Joins):
         self.frame.env = entry
         self.loop_depth += 1
 
-    def leave(self, loop: Loop, body: list[Node]) -> list[Exit]:
+    def leave(self, loop: Loop, body: list[Node], fork: Fork | None) -> list[Exit]:
         """The ends of a round."""
         self.frame.loops.pop()
         self.loop_depth -= 1
-        exits = loop.continues
-        if self.frame.env is not None:
-            exits.append(Exit(body, self.frame.env, None))
-        return exits
+        return [*loop.continues, *self.end_of(body, fork)]
 
-    def for_range(self, node: ForNode, iterable: RangeValue) -> None:
+    def for_range(self, node: ForNode, iterable: RangeValue) -> Walk[None]:
         frame = self.frame
         entry = frame.env
         assert entry is not None
@@ -252,13 +271,14 @@ class Statements(Joins):
         outer = self.block
         trips = _trips(first, last, by)
         if trips == 0:
-            self.run(node.orelse)
+            yield self.run(node.orelse)
             return
         start, stop, step = (self.coerce(Num(n.type, n.instr, n.const), i64, node.loc) for n in (first, last, by))
         heads = self.loop_heads(node)
         before = len(outer)
         mark = self.mark()
-        for _ in range(_MAX_PASSES):
+        self.passes += 1
+        while True:
             carried, unbound = self.carry_in(node, entry, heads)
             loop = Loop("for")
             var = Var(node.targets[0] if node.targets else "_i", i64)
@@ -266,22 +286,22 @@ class Statements(Joins):
             self.block = body
             frame.regs[node.item] = Num(i64, self.emit("get", i64, (), var), index=True)
             self.enter(loop, self.head_env(entry, carried, unbound, node.loc))
-            self.run(node.body)
-            exits = self.leave(loop, body)
+            fork = yield self.run(node.body, join=False)
+            exits = self.leave(loop, body, fork)
             self.block = outer
-            if self.settled(carried, exits, heads):
+            if self.settled(carried, self.ends(exits), heads):
                 break
             del outer[before:]
             self.rewind(mark)
-        else:
-            raise AssertionError("the types of a loop do not settle")
+        self.passes -= 1
+        self.settle()
         surely = trips is not None and trips > 0
         late = self.bound_by_every_round(unbound, exits, entry, node.loc) if surely else []
         self.leave_through(exits, carried + late)
         after = Block()
         result = For(var, start, stop, step, Block(body), after, node.loc)
         outer.append(result)
-        self.after_loop(node, loop, entry, carried + late, unbound, after, reachable=bool(exits) or not surely)
+        yield self.after_loop(node, loop, entry, carried + late, unbound, after, reachable=bool(self.ends(exits)) or not surely)
 
     def bound_by_every_round(
         self, unbound: list[str], exits: list[Exit], entry: dict[str, Binding], loc: Loc
@@ -289,13 +309,12 @@ class Statements(Joins):
         """Names that every round of a loop that surely runs binds are bound after it."""
         late: list[tuple[str, Binding, Slots]] = []
         for name in unbound:
-            bindings = [b for e in exits if (b := e.env.get(name)) is not None and not isinstance(b.thing, Unusable)]
-            if not bindings or len(bindings) != len(exits):
+            ends = self.ends(exits)
+            bindings = [b for end in ends if (b := end.get(name)) is not None and not isinstance(b.thing, Unusable)]
+            if not bindings or len(bindings) != len(ends):
                 continue
-            joined, where = self.type_only(bindings[0].thing), bindings[0].loc
-            for b in bindings[1:]:
-                joined = self.join_things(joined, b.thing, where, b.loc)
-            late.append((name, Binding(joined, where), self.slots_for(name, joined)))
+            joined = self.join_things(bindings)
+            late.append((name, Binding(joined, bindings[0].loc), self.slots_for(name, joined)))
         return late
 
     def after_loop(
@@ -308,21 +327,20 @@ class Statements(Joins):
         after: Block,
         *,
         reachable: bool,
-    ) -> None:
+    ) -> Walk[None]:
         """What holds after a loop: its else runs where no break left it; then both ways meet."""
         frame = self.frame
         outer = self.block
         if not loop.breaks and reachable:
             frame.env = self.exit_env(entry, carried, unbound, node)
-            self.run(node.orelse)
+            yield self.run(node.orelse)
             return
         exits = loop.breaks
         if reachable:
             self.block = after.body
             frame.env = self.exit_env(entry, carried, unbound, node)
-            self.run(node.orelse)
-            if frame.env is not None:
-                exits.append(Exit(after.body, frame.env, None))
+            fork = yield self.run(node.orelse, join=False)
+            exits += self.end_of(after.body, fork)
             self.block = outer
         names = self.names_of((node.bound | node.bound_else) & node.live_out)
         env, pending = self.merge(exits, names, entry, node.loc)
@@ -347,7 +365,7 @@ class Statements(Joins):
                 env[name] = Binding(Unusable("unbound", node.loc, text, "Assign it before the loop."), node.loc)
         return env
 
-    def while_node(self, node: WhileNode) -> None:
+    def while_node(self, node: WhileNode) -> Walk[None]:
         frame = self.frame
         entry = frame.env
         assert entry is not None
@@ -355,22 +373,24 @@ class Statements(Joins):
         heads = self.loop_heads(node)
         before = len(outer)
         mark = self.mark()
-        for _ in range(_MAX_PASSES):
+        self.passes += 1
+        while True:
             carried, unbound = self.carry_in(node, entry, heads)
             loop = Loop("while")
             test: list[Node] = []
             self.block = test
             frame.env = self.head_env(entry, carried, unbound, node.loc)
             self.loop_depth += 1
-            self.run(node.test)
+            yield self.run(node.test)
             self.loop_depth -= 1
-            cond = self.truth(self.thing(node.cond), node.loc)
+            cond = self.condition(node)
             if cond.const is False:  # no round: the test is evaluated once
                 del outer[before:]
                 self.rewind(mark)
+                self.passes -= 1
                 self.block, frame.env = outer, entry
-                self.run(node.test)
-                self.run(node.orelse)
+                yield self.run(node.test)
+                yield self.run(node.orelse)
                 return
             tested = self.keep_tested(node)
             cond_instr = self.own(cond, node.loc)
@@ -379,22 +399,22 @@ class Statements(Joins):
             env = self.head_env(entry, carried, unbound, node.loc)
             self.read_all(env, tested)
             self.enter(loop, env)
-            self.run(node.body)
-            exits = self.leave(loop, body)
+            fork = yield self.run(node.body, join=False)
+            exits = self.leave(loop, body, fork)
             self.block = outer
-            if self.settled(carried, exits, heads):
+            if self.settled(carried, self.ends(exits), heads):
                 break
             del outer[before:]
             self.rewind(mark)
-        else:
-            raise AssertionError("the types of a loop do not settle")
+        self.passes -= 1
+        self.settle()
         self.leave_through(exits, carried)
         after = Block()
         outer.append(While(Block(test), cond_instr, Block(body), after, node.loc))
         names = {name for name, _, _ in tested}
         kept = [c for c in carried if c[0] not in names] + tested
         extended = [name for name in unbound if name not in names]
-        self.after_loop(node, loop, entry, kept, extended, after, reachable=cond.const is not True)
+        yield self.after_loop(node, loop, entry, kept, extended, after, reachable=cond.const is not True)
 
     def keep_tested(self, node: WhileNode) -> list[tuple[str, Binding, Slots]]:
         """Variables for the names that a while's test binds, so that its body and what follows can read them."""
@@ -413,7 +433,7 @@ class Statements(Joins):
 
     # -- loops over tuples
 
-    def unroll(self, node: ForNode, items: tuple[Thing, ...]) -> None:
+    def unroll(self, node: ForNode, items: tuple[Thing, ...]) -> Walk[None]:
         frame = self.frame
         entry = frame.env
         assert entry is not None
@@ -434,12 +454,13 @@ class Statements(Joins):
             loop.continues = []
             loop.round_scope = Scope(Block(body), "round", node.loc)
             frame.regs[node.item] = item
-            self.run(node.body)
+            fork = yield self.run(node.body, join=False)
             frame.rounds.pop()
+            if fork is not None and not loop.continues:
+                self.join_fork(fork, {})
+                fork = None
             if loop.continues:
-                exits = loop.continues
-                if frame.env is not None:
-                    exits.append(Exit(body, frame.env, None))
+                exits = [*loop.continues, *self.end_of(body, fork)]
                 env, pending = self.merge(exits, names, start, node.loc)
                 whole.append(loop.round_scope)
                 self.block = whole
@@ -452,12 +473,13 @@ class Statements(Joins):
                 whole += body
         frame.loops.pop()
         self.block = whole
+        fork = None
         if frame.env is not None:
-            self.run(node.orelse)
+            fork = yield self.run(node.orelse, join=False)
+        if fork is not None and not loop.breaks:
+            self.join_fork(fork, {})
         if loop.breaks:
-            exits = loop.breaks
-            if frame.env is not None:
-                exits.append(Exit(whole, frame.env, None))
+            exits = [*loop.breaks, *self.end_of(whole, fork)]
             out = self.names_of((node.bound | node.bound_else) & node.live_out)
             env, pending = self.merge(exits, out, entry, node.loc)
             outer.append(loop.scope)
@@ -539,7 +561,7 @@ def _trips(first: Num, last: Num, by: Num) -> int | None:
     return len(range(int(first.const), int(last.const), int(by.const)))
 
 
-_HANDLERS: Final[dict[Any, Callable[[Any, Any], None]]] = {
+_HANDLERS: Final[dict[Any, Callable[[Any, Any], Walk[None] | None]]] = {
     "const": Statements.op_const,
     "path": Statements.op_path,
     "augread": Statements.op_path,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..ir.nodes import Loc
+from ..ir.walk import Walk
 from ..types import f32
 from .calls import Calls
 from .meaning import DTypeMeaning, FuncMeaning, FunctionSource, Intrinsic, Meaning, ModuleMeaning
@@ -117,7 +118,7 @@ class Textures(Calls):
             "Textures in kernels have sample(u, v, w) and shape.",
         )
 
-    def sample(self, sampler: Sampler, args: list[Thing], names: tuple[str, ...], loc: Loc) -> Thing:
+    def sample(self, sampler: Sampler, args: list[Thing], names: tuple[str, ...], loc: Loc) -> Walk[Thing]:
         texture = sampler.texture
         shown = f"{texture.texels.name}.sample"
         positional = len(args) - len(names)

@@ -6,15 +6,16 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from ..errors import CompileNotImplementedError
+from ..errors import CompileError, CompileNotImplementedError
 from ..ir.nodes import Block, Extent, Instr, Item, Loc, Node, Parallel, Reduction, ScratchArray, Segment, Sequence, SharedArray, Var
+from ..ir.walk import Walk
 from ..types import i64
 from .builder import Loop
 from .extents import NotAnExtent, extent_of
 from .functions import Functions
 from .hir import RESULT, ForNode, IfNode, Op, WhileNode
 from .hir import Item as HirItem
-from .joins import Slots, same_type
+from .joins import same_type
 from .liveness import live_into
 from .meaning import Intrinsic
 from .values import ArrayRef, Binding, Flat, NoneValue, Num, RangeValue, Reduced, Shape, Thing, Tuple, Unusable, describe
@@ -79,20 +80,20 @@ class TopLevel(Functions):
     items: list[Item]
     result: Var | None = None
     sequences: list[Var]
-    reduced_types: dict[str, Num]  # of the loop being inferred: what its updates made of the names' types
+    reduced_types: dict[str, list[Binding]]  # of the loop being inferred: what its updates made of the names' types
 
-    def kernel_body(self, body: list[HirItem]) -> list[Item]:
+    def kernel_body(self, body: list[HirItem]) -> Walk[list[Item]]:
         """All items of the kernel. A segment is open, in which the parameters are bound."""
         self.items = []
         self.sequences = []
         self.reduced_types = {}
         if self.frame.fn.early_returns and not _has_loops(body):  # one iteration: it returns as a function does
             loc = self.frame.fn.loc
-            thing = self.body_with_returns(self.frame.fn, loc)
+            thing = yield self.body_with_returns(self.frame.fn, loc)
             if self.frame.env is not None:
                 self.frame.env = {RESULT: Binding(thing, loc)}
         else:
-            self.top(body)
+            yield self.top(body)
         self.set_result()
         self.close_segment()
         if self.segment_atomics and any(not isinstance(item, Segment) for item in self.items):
@@ -207,25 +208,29 @@ class TopLevel(Functions):
 
     # -- statements
 
-    def top(self, body: list[HirItem]) -> None:
+    def top(self, body: list[HirItem]) -> Walk[None]:
         for item in body:
             if self.frame.env is None:
                 return
-            if isinstance(item, ForNode):
-                iterable = self.thing(item.iterable)
-                if isinstance(iterable, RangeValue):
-                    self.refuse_else(item)
-                    if iterable.kind == "sequential":
-                        self.sequence(item, iterable)
-                    else:
-                        self.parallel(item, iterable)
-                    continue
-            elif isinstance(item, IfNode) and item.kind == "if":
-                known = self.truth(self.thing(item.cond), item.loc).const
-                if known is not None:  # decided at compile time: the arm stands in the place of the if
-                    self.top(item.then if known else item.orelse)
-                    continue
-            self.run((item,))
+            state = self.state()
+            try:
+                yield self.top_item(item)
+            except CompileError as failure:
+                self.postpone(failure, state, item)
+
+    def top_item(self, item: HirItem) -> Walk[None]:
+        if isinstance(item, ForNode):
+            iterable = self.thing(item.iterable)
+            if isinstance(iterable, RangeValue):
+                self.refuse_else(item)
+                yield self.sequence(item, iterable) if iterable.kind == "sequential" else self.parallel(item, iterable)
+                return
+        elif isinstance(item, IfNode) and item.kind == "if":
+            known = self.condition(item).const
+            if known is not None:  # decided at compile time: the arm stands in the place of the if
+                yield self.top(item.then if known else item.orelse)
+                return
+        yield self.run((item,))
 
     def refuse_else(self, node: ForNode) -> None:
         if node.has_else:
@@ -253,7 +258,7 @@ class TopLevel(Functions):
 
     # -- parallel loops
 
-    def parallel(self, node: ForNode, iterable: RangeValue) -> None:
+    def parallel(self, node: ForNode, iterable: RangeValue) -> Walk[None]:
         frame = self.frame
         env = frame.env
         assert env is not None
@@ -263,14 +268,17 @@ class TopLevel(Functions):
         reads = self.names_of(live_into(node.body, frame.fn.bits))
         mark = self.mark()
         restore = home.snapshot()
-        self.reduced_types = {}
+        self.reduced_types = {name: [Binding(self.type_only(env[name].thing), env[name].loc)] for name in updates}
+        self.passes += 1
         while True:
             reduced = {name: self.reduce_into(name, op, env[name], home) for name, op in updates.items()}
-            body, indices = self.iteration(node, iterable, env, home, reads, reduced)
-            if all(self.reduced_types.get(name, r).type is r.type for name, (r, _, _) in reduced.items()):
+            body, indices = yield self.iteration(node, iterable, env, home, reads, reduced)
+            if all(same_type(self.join_things(self.reduced_types[name]), Num(r.type)) for name, (r, _, _) in reduced.items()):
                 break
             self.rewind(mark)
             restore()
+        self.passes -= 1
+        self.settle()
         reductions = [Reduction(var, op) for _, var, op in reduced.values()]
         self.items.append(Parallel(indices, start, stop, step, Block(self.head + body), reductions, node.loc))
         self.open_segment()
@@ -284,7 +292,7 @@ class TopLevel(Functions):
         home: _Home,
         reads: list[str],
         reduced: dict[str, tuple[Reduced, Var, str]],
-    ) -> tuple[list[Node], list[Var]]:
+    ) -> Walk[tuple[list[Node], list[Var]]]:
         """The body of a parallel loop, inferred for one iteration."""
         frame = self.frame
         self.open_segment()
@@ -305,7 +313,7 @@ class TopLevel(Functions):
         frame.env = inside
         frame.loops.append(Loop("parallel"))
         self.in_parallel = True
-        self.run(node.body)
+        yield self.run(node.body)
         self.in_parallel = False
         frame.loops.pop()
         return body, indices
@@ -374,24 +382,22 @@ class TopLevel(Functions):
     def reduce_into(self, name: str, op: str, binding: Binding, home: _Home) -> tuple[Reduced, Var, str]:
         """The variable of a reduction, set to what the name holds before the loop."""
         thing = binding.thing
+        joined = self.join_things(self.reduced_types[name])
         assert isinstance(thing, Num)
-        joined = self.reduced_types.get(name, thing)
+        assert isinstance(joined, Num)
         var = Var(name, self.dtype_of(joined.type))
         with self.back_in(home):
             self.emit("set", None, (self.coerce(thing, var.type, binding.loc),), var, binding.loc)
         return Reduced(joined.type, var), var, op
 
     def reduced_type(self, name: str, reduced: Reduced, thing: Num, loc: Loc) -> None:
-        joined = self.join_things(Num(reduced.type), thing, loc, loc)
+        joined = self.gather(self.reduced_types[name], [Binding(thing, loc)])
         if isinstance(joined, Unusable):
             self.fail(f"'{name}' {joined.text}", loc, joined.hint)
-        assert isinstance(joined, Num)
-        if joined.type is not reduced.type:
-            self.reduced_types[name] = joined
 
     # -- tack.sequential
 
-    def sequence(self, node: ForNode, iterable: RangeValue) -> None:
+    def sequence(self, node: ForNode, iterable: RangeValue) -> Walk[None]:
         frame = self.frame
         env = frame.env
         assert env is not None
@@ -403,6 +409,7 @@ class TopLevel(Functions):
         heads = self.loop_heads(node)
         carried_names = self.names_of(node.bound & node.live_head)
         reads = [name for name in self.names_of(node.live_head) if name not in carried_names]
+        self.passes += 1
         while True:
             var = Var(node.targets[0] if node.targets else "_t", i64)
             self.items = []
@@ -418,15 +425,17 @@ class TopLevel(Functions):
             frame.env = inside
             frame.loops.append(Loop("sequential"))
             self.sequences.append(var)
-            self.top(node.body)
+            yield self.top(node.body)
             self.sequences.pop()
             frame.loops.pop()
             end = frame.env
             assert end is not None
-            if self.step_settled(carried, end, heads):
+            if self.settled(carried, [end], heads):
                 break
             self.rewind(mark)
             restore()
+        self.passes -= 1
+        self.settle()
         for name, _, slots in carried:
             self.fill(slots, end[name].thing, end[name].loc)
         self.close_segment()
@@ -441,14 +450,6 @@ class TopLevel(Functions):
                 text = f"the loop at line {node.loc.line} assigns it, and may run zero times."
                 after[name] = Binding(Unusable("unbound", node.loc, text, "Assign it before the loop."), node.loc)
         frame.env = after
-
-    def step_settled(self, carried: list[tuple[str, Binding, Slots]], end: dict[str, Binding], heads: dict[str, Thing]) -> bool:
-        stable = True
-        for name, binding, _ in carried:
-            joined = self.join_things(binding.thing, end[name].thing, binding.loc, end[name].loc)
-            heads[name] = joined
-            stable &= same_type(joined, binding.thing)
-        return stable
 
     # -- the result
 

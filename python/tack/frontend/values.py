@@ -11,6 +11,7 @@ from .meaning import DTypeMeaning, FuncMeaning, Intrinsic, ModuleMeaning, Opaque
 
 __all__ = [
     "NONE",
+    "REFUSED",
     "W_FLOAT",
     "W_INT",
     "W_UINT",
@@ -22,6 +23,7 @@ __all__ = [
     "Piece",
     "RangeValue",
     "Reduced",
+    "Refused",
     "Sampler",
     "Shape",
     "Text",
@@ -136,10 +138,13 @@ class Reduced:
 
 
 class Tuple:
-    __slots__ = ("items",)
+    """``depth``: how many tuples lie inside one another."""
+
+    __slots__ = ("depth", "items")
 
     def __init__(self, items: tuple[Thing, ...]) -> None:
         self.items = items
+        self.depth: int = 1 + max((item.depth for item in items if isinstance(item, Tuple)), default=0)
 
 
 class RangeValue:
@@ -168,6 +173,15 @@ class NoneValue:
 NONE = NoneValue()
 
 
+class Refused:
+    """What an operation gives that was refused in a pass over a loop's body which may not be the last one."""
+
+    __slots__ = ()
+
+
+REFUSED = Refused()
+
+
 @dataclass(eq=False, slots=True)
 class Unusable:
     """What a name is where it has no one value; the error is raised where it is read.
@@ -183,7 +197,9 @@ class Unusable:
 
 
 Piece: TypeAlias = "str | tuple[Num, str]"
-Value: TypeAlias = "Num | ArrayRef | Texture | Sampler | Flat | Shape | Reduced | Tuple | RangeValue | Text | NoneValue | Unusable"
+Value: TypeAlias = (
+    "Num | ArrayRef | Texture | Sampler | Flat | Shape | Reduced | Tuple | RangeValue | Text | NoneValue | Unusable | Refused"
+)
 Thing: TypeAlias = "Value | DTypeMeaning | Intrinsic | FuncMeaning | ModuleMeaning | Opaque"
 
 

@@ -1,4 +1,4 @@
-"""Walks over structured IR without Python recursion: a visitor is a generator that yields the visits it needs."""
+"""Walks over structured code without Python recursion: a visitor is a generator that yields the visits it needs."""
 
 from __future__ import annotations
 
@@ -14,18 +14,24 @@ Walk: TypeAlias = Generator["Walk[Any]", Any, T]
 
 
 def run(walk: Walk[T]) -> T:
-    """Drives ``walk``: each generator that it yields is run to its end, whose result is the yield's value."""
+    """Drives ``walk``: each generator that it yields is run to its end, whose result is the yield's value, or whose error it raises."""
     stack: list[Walk[Any]] = [walk]
     value: Any = None
+    failure: BaseException | None = None
     while stack:
         try:
-            child = stack[-1].send(value)
+            child = stack[-1].send(value) if failure is None else stack[-1].throw(failure)
         except StopIteration as stop:
             stack.pop()
-            value = stop.value
+            value, failure = stop.value, None
+        except BaseException as error:
+            stack.pop()
+            value, failure = None, error
         else:
             stack.append(child)
-            value = None
+            value = failure = None
+    if failure is not None:
+        raise failure
     result: T = value
     return result
 
