@@ -3,6 +3,9 @@ refusal."""
 
 from __future__ import annotations
 
+import linecache
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -449,3 +452,16 @@ def test_outside_of_kernels_they_have_no_meaning() -> None:
     for name in NAMES:
         with pytest.raises(RuntimeError, match=name):
             getattr(tack, name)()
+
+
+@with_groups
+@pytest.mark.needs("CUDA")
+def test_the_page_of_groups_runs(device: tack.Device) -> None:
+    """Its examples use a CUDA device where there is one; elsewhere the documentation's own test runs the rest of them."""
+    page = Path(__file__).resolve().parents[2] / "docs" / "workgroups.md"
+    names: dict[str, Any] = {"__name__": page.stem}
+    for number, text in enumerate(re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)):
+        name = f"<{page.name}:{number}>"
+        linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+        exec(compile(text, name, "exec"), names)
+    assert names["gpu"] is device
