@@ -1,5 +1,5 @@
 // cuda/context.cpp -- the CUDA driver stand-in: initialisation, devices and contexts.
-#include <unistd.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
@@ -17,7 +17,8 @@ const char* const library_name = "libcuda";
 namespace sim::cuda {
 namespace {
 
-std::atomic<pid_t> initialized_in{0};
+enum class Initialized { no, yes, in_parent };
+std::atomic<Initialized> state{Initialized::no};
 
 bool valid_device(int device) { return device >= 0 && device < settings().devices; }
 
@@ -96,7 +97,7 @@ int attribute(int number, int device) {
 
 }  // namespace
 
-bool initialized() { return initialized_in.load(std::memory_order_relaxed) == getpid(); }
+bool initialized() { return state.load(std::memory_order_relaxed) == Initialized::yes; }
 
 bool sticky(Result result) {
   switch (result) {
@@ -136,8 +137,7 @@ TaskPtr Context::submit(Stream& stream, std::function<void()> work, const TaskPt
 }
 
 ContextPtr Driver::create(int device, bool primary_context) {
-  auto context = std::make_shared<Context>();
-  context->device = device;
+  auto context = std::make_shared<Context>(device);
   context->primary = primary_context;
   context->handle = contexts.add(context);
   return context;
@@ -205,9 +205,15 @@ Result cuInit(unsigned flags) {
   return call<"cuInit", Needs::nothing>([&](const ContextPtr&) {
     if (flags != 0) return Result::invalid_value;
     if (settings().devices == 0) return Result::no_device;
-    pid_t expected = 0;
-    if (!initialized_in.compare_exchange_strong(expected, getpid()) && expected != getpid()) return Result::not_initialized;
-    install_signal_handlers();
+    static std::once_flag once;
+    std::call_once(once, [] {
+      install_signal_handlers();
+      pthread_atfork(nullptr, nullptr, [] {
+        if (initialized()) state = Initialized::in_parent;
+      });
+    });
+    if (state == Initialized::in_parent) return Result::not_initialized;
+    state = Initialized::yes;
     return Result::success;
   });
 }

@@ -24,7 +24,8 @@
 namespace sim::cuda {
 
 struct Context {
-  int device = 0;
+  explicit Context(int number) : device(number), queue(number) {}
+  const int device;
   bool primary = false;
   bool alive = true;
   std::uint64_t handle = 0;

@@ -73,7 +73,7 @@ bool unpack(const SimKernel& kernel, void** extra, std::vector<void*>& parameter
 
 Result launch(const ContextPtr& context, abi::Function function, const SimIndex& grid, const SimIndex& block, unsigned shared,
               abi::Stream stream, void** parameters, void** extra) {
-  const auto found = Driver::instance().functions.find(bits(function));
+  const std::shared_ptr<FunctionObject>& found = Driver::instance().functions.find_again(bits(function));
   if (found == nullptr || found->context != context) return invalid_handle;
   const std::shared_ptr<Stream> on = find_stream(context, stream);
   if (on == nullptr) return invalid_handle;

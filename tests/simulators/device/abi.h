@@ -26,9 +26,15 @@ struct SimServices {
   long long (*clock)();
 };
 
-// Addresses that kernels may use without asking: the running thread's stack and the allocation used last.
+// Addresses that kernels may use without asking: the running thread's stack and the allocations used last.
+struct SimRange {
+  unsigned long start, size;
+};
+enum { SIM_RECENT = 4 };
 struct SimWindow {
-  unsigned long stack, stack_size, start, size;
+  SimRange stack;
+  SimRange recent[SIM_RECENT];
+  unsigned next;  // which of them is replaced next
 };
 
 struct SimKernel {

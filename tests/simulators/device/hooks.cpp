@@ -34,9 +34,11 @@ namespace {
 
 inline void check(const void* pointer, unsigned long size, unsigned kind, bool aligned = true) {
   const auto address = reinterpret_cast<unsigned long>(pointer);
-  if (address - sim_window.stack < sim_window.stack_size) return;
-  const unsigned long offset = address - sim_window.start;
-  if (offset < sim_window.size && size <= sim_window.size - offset && (!aligned || (address & (size - 1)) == 0)) return;
+  if (address - sim_window.stack.start < sim_window.stack.size) return;
+  for (const SimRange& range : sim_window.recent) {
+    const unsigned long offset = address - range.start;
+    if (offset < range.size && size <= range.size - offset && (!aligned || (address & (size - 1)) == 0)) return;
+  }
   sim_services.access(address, size, aligned ? kind | SIM_ALIGNED : kind);
 }
 

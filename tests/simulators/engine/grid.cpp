@@ -34,6 +34,7 @@ class Grid {
   std::optional<Fault> run() {
     static constexpr SimServices services{access, barrier, warp, texture, fail, clock};
     *abi_.services = services;
+    *abi_.window = {};
     *abi_.block_size = launch_.block;
     *abi_.grid_size = launch_.grid;
     pointers();
@@ -127,8 +128,7 @@ class Grid {
   void resume(std::size_t fiber) {
     fiber_ = fiber;
     Fiber& to = fibers_.get(fiber);
-    abi_.window->stack = to.stack;
-    abi_.window->stack_size = to.stack_size;
+    abi_.window->stack = {to.stack, to.stack_size};
     fibers_.resume(to);
   }
 
@@ -228,8 +228,7 @@ class Grid {
     const std::optional<Allocation> found = Memory::instance().find(address);
     const bool mine = found && (found->kind == MemoryKind::pinned || found->device == launch_.device);
     if (mine && found->contains(address, size)) {
-      abi_.window->start = found->start;
-      abi_.window->size = found->size;
+      abi_.window->recent[abi_.window->next++ % SIM_RECENT] = {found->start, found->size};
       return;
     }
     refuse(Fault::Kind::address, address, size, what, Memory::instance().describe(mine ? found->start + found->size : address));

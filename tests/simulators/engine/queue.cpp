@@ -3,9 +3,11 @@
 
 #include <algorithm>
 
+#include "memory.h"
+
 namespace sim {
 
-Queue::Queue() : legacy_(std::make_shared<Stream>()) {
+Queue::Queue(int device) : legacy_(std::make_shared<Stream>()), device_(device) {
   legacy_->queue = this;
   if (settings().order == Order::delayed) worker_ = std::thread([this] { work(); });
 }
@@ -101,6 +103,7 @@ void Queue::run_needed(std::unique_lock<std::mutex>& lock, const TaskPtr& task) 
     }
   }
   std::sort(needed.begin(), needed.end(), [](const TaskPtr& a, const TaskPtr& b) { return a->number < b->number; });
+  const Memory::Opened opened(Memory::instance(), DeviceNumber{device_});  // once for all of them
   for (const TaskPtr& one : needed) {
     changed_.wait(lock, [&] { return !busy_ || one->done; });
     if (!one->done) run(lock, one);
@@ -119,6 +122,7 @@ void Queue::wait(const TaskPtr& task) {
 }
 
 void Queue::wait_all() {
+  const Memory::Opened opened(Memory::instance(), DeviceNumber{device_});  // once for all of it
   std::unique_lock lock(mutex_);
   while (!pending_.empty() && !stop_) {
     if (worker_.joinable()) {

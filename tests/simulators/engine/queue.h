@@ -34,7 +34,7 @@ struct Stream {
 // The work of one context. Thread-safe. Work is never run while the queue's own lock is held, and never two tasks at once.
 class Queue {
  public:
-  Queue();
+  explicit Queue(int device);
   // Drops what has not run.
   ~Queue();
   Queue(const Queue&) = delete;
@@ -72,6 +72,7 @@ class Queue {
   std::deque<TaskPtr> pending_;
   std::uint64_t next_ = 0;
   std::uint64_t random_ = 88172645463325252ull;
+  int device_;
   bool busy_ = false, stop_ = false;
   std::thread worker_;
 };

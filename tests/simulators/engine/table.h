@@ -33,8 +33,22 @@ class Table {
     return found == objects_.end() ? nullptr : found->second;
   }
 
+  // The same, fast for the handle that the thread asked for last. There is one table of each type.
+  const std::shared_ptr<T>& find_again(std::uint64_t handle) const {
+    thread_local std::uint64_t last = 0, when = 0;
+    thread_local std::shared_ptr<T> object;
+    const std::uint64_t now = removed_.load(std::memory_order_acquire);
+    if (handle != last || now != when || object == nullptr) {
+      object = find(handle);
+      last = handle;
+      when = now;
+    }
+    return object;
+  }
+
   std::shared_ptr<T> remove(std::uint64_t handle) {
     const std::lock_guard lock(mutex_);
+    ++removed_;
     const auto found = objects_.find(handle);
     if (found == objects_.end()) return nullptr;
     std::shared_ptr<T> object = std::move(found->second);
@@ -53,6 +67,7 @@ class Table {
   template <class F>
   void remove_if(F condition) {
     const std::lock_guard lock(mutex_);
+    ++removed_;
     for (auto it = objects_.begin(); it != objects_.end();) {
       if (condition(*it->second)) {
         it = objects_.erase(it);
@@ -69,6 +84,7 @@ class Table {
   std::atomic<long>& live_;
   std::uint64_t tag_;
   std::uint64_t last_ = 0;
+  std::atomic<std::uint64_t> removed_{0};
 };
 
 }  // namespace sim
