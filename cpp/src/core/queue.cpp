@@ -77,6 +77,7 @@ struct Queue::Data {
   std::vector<std::unique_ptr<ModuleImpl>> retired;  // code that queued launches may still be using
   std::vector<Records> pending;                      // what queued launches report, in order
   Suspects suspects;
+  std::atomic<bool> told{false};  // a failure of queued work has been thrown; a device that fails for good repeats it at every call
 
   /// Does something in the queue; where the failure of earlier work comes out, says whose.
   template <class Work>
@@ -85,6 +86,7 @@ struct Queue::Data {
       work();
     } catch (const Error& error) {
       if (!error.fields().queued) throw;
+      told = true;
       throw error.with_context(culprits());
     }
   }
@@ -110,6 +112,9 @@ struct Queue::Data {
     const std::lock_guard lock(mutex);
     suspects.settle(launched);
     for (const std::unique_ptr<ModuleImpl>& module : unused) suspects.forget(module.get());
+  }
+  void log_unawaited(const std::exception& error) {
+    log.write(LogLevel::error, text("'", device, "' ended with an error that nobody has waited for: ", error.what()));
   }
   /// "Kernel 'k'", or whatever else is known.
   std::string culprits() {
@@ -213,10 +218,13 @@ void Queue::retire(std::unique_ptr<ModuleImpl> module) noexcept {
 }
 
 void Queue::close() noexcept {
+  const bool told = data_->told;
   try {
     synchronize();
+  } catch (const Error& error) {
+    if (!told || !error.fields().queued) data_->log_unawaited(error);
   } catch (const std::exception& error) {
-    data_->log.write(LogLevel::error, text("'", data_->device, "' ended with an error that nobody has waited for: ", error.what()));
+    data_->log_unawaited(error);
   }
   data_->retired.clear();
   data_->pending.clear();

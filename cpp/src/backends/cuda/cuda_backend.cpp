@@ -1,9 +1,11 @@
 // backends/cuda/cuda_backend.cpp -- starts driver and compiler when they are first needed, and says what is missing when they cannot.
 #include "backends/cuda/cuda_backend.h"
 
+#include <algorithm>
 #include <mutex>
 #include <utility>
 
+#include "backends/cuda/cuda_context.h"
 #include "backends/cuda/cuda_device.h"
 #include "backends/cuda/cuda_driver.h"
 #include "backends/cuda/nvrtc.h"
@@ -39,13 +41,7 @@ class CudaBackend final : public Backend {
 
   int current_index(RuntimeImpl& runtime) noexcept override {
     try {
-      const Driver& driver = started(runtime);
-      abi::Context current = nullptr;
-      driver("read the current context", driver.context_current, &current);
-      if (current == nullptr) return 0;
-      abi::Device device = 0;
-      driver("read the current context's device", driver.context_device, &device);
-      return device;  // a device's handle is its ordinal
+      return std::max(current_device(started(runtime)), 0);
     } catch (const std::exception&) {
       return 0;
     }

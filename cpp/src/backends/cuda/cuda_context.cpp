@@ -3,22 +3,21 @@
 
 namespace tack::cuda {
 
-namespace {
-
-/// This thread's current context if it belongs to the device, else null.
-abi::Context current_context(const Driver& driver, abi::Device ordinal) {
+int current_device(const Driver& driver) {
   abi::Context current = nullptr;
   driver("read the current context", driver.context_current, &current);
-  if (current == nullptr) return nullptr;
+  if (current == nullptr) return -1;
   abi::Device device = -1;
-  driver("read the current context's device", driver.context_device, &device);
-  return device == ordinal ? current : nullptr;
+  const abi::Result result = driver.context_device(&device);
+  // Its owner destroyed it and left it current, or a kernel's failure made it useless: as good as none.
+  if (result == abi::Result::context_is_destroyed || result == abi::Result::invalid_context || is_lost(result)) return -1;
+  if (result != abi::Result::success) driver.fail("read the current context's device", result, driver.context_device.symbol);
+  return device;
 }
 
-}  // namespace
-
 Context::Context(const Driver& driver, Log& log, abi::Device ordinal) : driver_(driver), log_(log), ordinal_(ordinal) {
-  const abi::Context current = current_context(driver, ordinal);
+  abi::Context current = nullptr;
+  if (current_device(driver) == ordinal) driver("read the current context", driver.context_current, &current);
   unsigned int flags = 0;
   int active = 0;
   driver("read the state of the primary context", driver.primary_state, ordinal, &flags, &active);
@@ -36,7 +35,15 @@ Context::Context(const Driver& driver, Log& log, abi::Device ordinal) : driver_(
 }
 
 Context::~Context() {
-  if (retained_) driver_.release(log_, "release the primary context", driver_.primary_release, ordinal_);
+  if (!retained_) return;
+  driver_.release(log_, "release the primary context", driver_.primary_release, ordinal_);
+  // Where nobody else holds it, it ends now, and should not stay current on this thread.
+  unsigned int flags = 0;
+  int active = 1;
+  abi::Context current = nullptr;
+  if (driver_.primary_state(ordinal_, &flags, &active) != abi::Result::success || active != 0) return;
+  if (driver_.context_current(&current) == abi::Result::success && current == handle_)
+    driver_.release(log_, "leave the primary context", driver_.context_set, nullptr);
 }
 
 void Context::make_current() const {

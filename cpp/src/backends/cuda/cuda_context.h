@@ -5,6 +5,9 @@
 
 namespace tack::cuda {
 
+/// The device of this thread's current context, which is its ordinal; -1 where there is none.
+int current_device(const Driver& driver);
+
 /// A device's context: the primary one, retained and later released, or the one that an application had made current already, which stays
 /// the application's.
 class Context {
