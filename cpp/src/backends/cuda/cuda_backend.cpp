@@ -79,13 +79,17 @@ class CudaBackend final : public Backend {
 
   static void initialize(const Driver& driver) {
     int version = 0;
-    driver.driver_version(&version);
+    require(driver, driver.driver_version.symbol, driver.driver_version(&version));
     if (version < oldest_driver)
       throw unavailable(text("The CUDA driver in ", driver.library(), " is too old: it is for CUDA ", version / 1000, '.',
                              version % 1000 / 10, ", and 11.0 is needed. Update NVIDIA's driver."));
-    const abi::Result result = driver.init(0);
+    require(driver, driver.init.symbol, driver.init(0));
+  }
+
+  /// Throws Error(unavailable) that says what a failed first call means.
+  static void require(const Driver& driver, const char* symbol, abi::Result result) {
     if (result == abi::Result::success) return;
-    const std::string call = text(driver.init.symbol, ": ", driver.name_of(result), " (", static_cast<int>(result), ')');
+    const std::string call = text(symbol, ": ", driver.name_of(result), " (", static_cast<int>(result), ')');
     switch (result) {
       case abi::Result::no_device:
         throw unavailable(text("The driver finds no NVIDIA GPU. nvidia-smi and CUDA_VISIBLE_DEVICES say more.\n", call));
