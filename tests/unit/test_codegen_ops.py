@@ -293,6 +293,26 @@ def test_float_to_int_as_the_interpreter(source: DType, bits: int) -> None:
             assert np.array_equal(result, right), (t, values[result != right][:5])
 
 
+@pytest.mark.parametrize("op", ["min", "max"])
+def test_float_to_int_at_the_ends(op: str) -> None:
+    """Minima and maxima of a conversion with constants, which LLVM takes for saturating conversions to other types."""
+    for t in INTS:
+        constants = {t.min, t.max, t.min + 1, t.max - 1, 0, 1, 127, 15}
+        build = Build()
+        outs = [build.array(f"o{k}", t) for k in range(len(constants))]
+        x = build.array("x", T.f32)
+        with build.parallel((x, 0)) as (i,):
+            for c, out in zip(constants, outs, strict=True):
+                build.store(out, build.same(op, build.cast(build.load(x, i), t), build.const(t, c)), i)
+        values = edges(T.f32)
+        args = [np.zeros(len(values), NUMPY[t.name]) for _ in constants] + [values]
+        for level in (0, 2):
+            for got in both(build.kernel, args, len(outs), optimize=level):
+                for c, result in zip(constants, got, strict=True):
+                    pick = min if op == "min" else max
+                    assert result.tolist() == [pick(arith.cast(v, t), c) for v in values.tolist()], (t, c)
+
+
 def test_float_to_int_stays_in_vectors() -> None:
     """No lane is taken out of its vector for a conversion that the processor has for vectors."""
     build = Build()

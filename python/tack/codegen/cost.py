@@ -128,13 +128,13 @@ def _weigh(block: Block, flow: Flow, rounds: float, idle: float, vector_bits: in
         if isinstance(node, Instr):
             _weigh_one(node, flow, rounds, idle, vector_bits, tally)
         elif isinstance(node, If):
-            share = 0.5
-            yield _weigh(node.then, flow, rounds * share, idle * (2.0 if node in flow.divergent else 1.0), vector_bits, tally)
-            yield _weigh(node.orelse, flow, rounds * share, idle * (2.0 if node in flow.divergent else 1.0), vector_bits, tally)
+            inner = min(2.0 * idle, flow.lanes) if node in flow.divergent else idle  # at worst, lanes take turns
+            yield _weigh(node.then, flow, rounds * 0.5, inner, vector_bits, tally)
+            yield _weigh(node.orelse, flow, rounds * 0.5, inner, vector_bits, tally)
         elif isinstance(node, Scope):
             yield _weigh(node.body, flow, rounds, idle, vector_bits, tally)
         elif isinstance(node, For | While):
-            inner = idle * (1.5 if node in flow.divergent else 1.0)
+            inner = min(1.5 * idle, flow.lanes) if node in flow.divergent else idle
             if isinstance(node, While):
                 yield _weigh(node.test, flow, rounds * _ROUNDS, inner, vector_bits, tally)
             yield _weigh(node.body, flow, rounds * _ROUNDS, inner, vector_bits, tally)

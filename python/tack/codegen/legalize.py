@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 
 from ..ir.nodes import Block, Break, Continue, For, If, Instr, Leave, Node, Scope, Var, While
-from .walk import EFFECTS, Walk, instructions, nodes, run, variables_set
+from .walk import EFFECTS, Walk, blocks_of, instructions, nodes, run, variables_set
 
 __all__ = ["is_pure", "reads", "simplify", "writes"]
 
@@ -54,7 +55,10 @@ class _Forward:
     def __init__(self, convert: bool) -> None:
         self.convert = convert
         self.alias: dict[Instr, Instr] = {}
-        self.killed: dict[Node, set[Var]] = {}
+        # What may change variables, in source order; where in it a node's own begin and end; where a variable's are.
+        self.sets: list[Var] = []
+        self.span: dict[Node, tuple[int, int]] = {}
+        self.places: dict[Var, list[int]] = {}
 
     def blocks(self, *blocks: Block) -> None:
         run(self._collect(blocks))
@@ -62,29 +66,37 @@ class _Forward:
         for block in blocks:
             run(self._block(block, known))
 
-    def _collect(self, blocks: tuple[Block, ...]) -> Walk[set[Var]]:
-        """Notes for every structured node which variables it may change."""
-        out: set[Var] = set()
+    def _collect(self, blocks: tuple[Block, ...]) -> Walk[None]:
+        """Notes which variables each structured node may change."""
         for block in blocks:
             for node in block.body:
                 if isinstance(node, Instr):
                     if node.op == "set":
                         assert isinstance(node.attr, Var)
-                        out.add(node.attr)
-                elif isinstance(node, If):
-                    self.killed[node] = yield self._collect((node.then, node.orelse))
-                    out |= self.killed[node]
-                elif isinstance(node, For):
-                    inner = yield self._collect((node.body, node.orelse))
-                    self.killed[node] = inner | {node.var}
-                    out |= self.killed[node]
-                elif isinstance(node, While):
-                    self.killed[node] = yield self._collect((node.test, node.body, node.orelse))
-                    out |= self.killed[node]
-                elif isinstance(node, Scope):
-                    self.killed[node] = yield self._collect((node.body,))
-                    out |= self.killed[node]
-        return out
+                        self._note(node.attr)
+                    continue
+                begin = len(self.sets)
+                if isinstance(node, For):
+                    self._note(node.var)
+                yield self._collect(blocks_of(node))
+                self.span[node] = begin, len(self.sets)
+
+    def _note(self, var: Var) -> None:
+        self.places.setdefault(var, []).append(len(self.sets))
+        self.sets.append(var)
+
+    def _forget(self, known: dict[Var, Instr], node: Node) -> None:
+        """Drops what the node may change, in time of the smaller of both: neither long code nor deep nests take their square."""
+        begin, end = self.span[node]
+        if end - begin <= len(known):
+            for var in self.sets[begin:end]:
+                known.pop(var, None)
+            return
+        for var in list(known):
+            places = self.places.get(var, ())
+            k = bisect_left(places, begin)
+            if k < len(places) and places[k] < end:
+                del known[var]
 
     def _value(self, value: Instr) -> Instr:
         return self.alias.get(value, value)
@@ -124,23 +136,27 @@ class _Forward:
                     continue
             elif isinstance(node, For):
                 node.start, node.stop, node.step = self._value(node.start), self._value(node.stop), self._value(node.step)
-                inside = _without(known, self.killed[node])
-                yield self._block(node.body, dict(inside))
-                yield self._block(node.orelse, dict(inside))
+                self._forget(known, node)
+                yield self._block(node.body, dict(known))
+                yield self._block(node.orelse, dict(known))
+                out.append(node)
+                continue
             elif isinstance(node, While):
-                inside = _without(known, self.killed[node])
-                after = dict(inside)  # lanes may have left in earlier rounds: what the last test computed is not theirs
+                self._forget(known, node)
+                inside = dict(known)
                 yield self._block(node.test, inside)
                 node.cond = self._value(node.cond)
                 yield self._block(node.body, inside)
-                yield self._block(node.orelse, after)
+                # Lanes may have left in earlier rounds: what the last test computed is not theirs.
+                yield self._block(node.orelse, dict(known))
+                out.append(node)
+                continue
             else:
                 yield self._block(node.body, known if _straight(node) else dict(known))
                 if _straight(node):
                     out.extend(node.body.body[:-1] if _ends_with_leave(node) else node.body.body)
                     continue
-            for var in self.killed[node]:
-                known.pop(var, None)
+            self._forget(known, node)
             out.append(node)
         block.body = out
 
@@ -169,10 +185,6 @@ class _Forward:
             out.append(value)
             out.append(Instr("set", None, (value,), var, node.loc))
             known[var] = value
-
-
-def _without(known: dict[Var, Instr], killed: set[Var]) -> dict[Var, Instr]:
-    return {var: value for var, value in known.items() if var not in killed}
 
 
 def _ends_with_leave(scope: Scope) -> bool:

@@ -135,8 +135,8 @@ class Arithmetic:
             result = w.op(hint, f"select {cond} {above}, {b} {self.splat(to, lanes, to.max)}, {b} {result}")
         if to.is_signed:
             number = w.op(f"{hint}.number", f"fcmp ord {a} {value}, {value}")
-            result = w.op(hint, f"select {cond} {number}, {b} {result}, {b} {self.splat(to, lanes, 0)}")
-        return result
+            return w.op(hint, f"select {cond} {number}, {b} {result}, {b} {self.splat(to, lanes, 0)}")
+        return w.op(hint, f"freeze {b} {result}")  # LLVM 22 must not see that it is a conversion: it aborts on its minimum with 0
 
     def _math(self, instr: Instr, of: DType, t: str, lanes: int, args: list[str], hint: str) -> str:
         name = instr.attr
