@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backend.h"
+#include "core/checked_arithmetic.h"
 #include "core/dtype_check.h"
 #include "core/strided.h"
 #include "core/text.h"
@@ -33,7 +34,7 @@ std::int64_t checked_size(DType dtype, std::span<const std::int64_t> shape) {
   auto bytes = static_cast<std::int64_t>(dtype.size());
   for (const std::int64_t length : shape) {
     if (length < 0) refuse(text("The shape ", shape_text(shape), " has a negative length."));
-    if (__builtin_mul_overflow(bytes, std::max<std::int64_t>(length, 1), &bytes))
+    if (multiply_overflows(bytes, std::max<std::int64_t>(length, 1), bytes))
       refuse(text("An array of tack.", name_of(dtype), " with the shape ", shape_text(shape), " has more than 2^63 - 1 bytes."));
     size *= length;
   }
@@ -123,10 +124,10 @@ Array Array::view(std::shared_ptr<Buffer> buffer, DType dtype, std::span<const s
   if (array.size_ != 0) {
     for (std::size_t d = 0; d < rank; ++d) {
       std::int64_t reach = 0;
-      inside = inside && !__builtin_mul_overflow(shape[d] - 1, strides[d], &reach);
-      inside = inside && !__builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high);
+      inside = inside && !multiply_overflows(shape[d] - 1, strides[d], reach);
+      inside = inside && !add_overflows(reach < 0 ? low : high, reach, reach < 0 ? low : high);
     }
-    inside = inside && !__builtin_add_overflow(high, item, &high);
+    inside = inside && !add_overflows(high, item, high);
   }
   if (!inside || low < 0 || high > available)
     refuse(text("A view of tack.", name_of(dtype), " with the shape ", shape_text(shape), ", strides ", shape_text(strides), " and offset ",

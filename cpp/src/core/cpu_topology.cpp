@@ -1,27 +1,16 @@
-// core/cpu_topology.cpp -- how many physical cores this process may use: affinity, control groups, hardware threads.
+// core/cpu_topology.cpp -- what Linux tells in files: hardware threads of a core, control groups. On no other system are there such.
 #include "core/cpu_topology.h"
 
 #include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <limits>
-#include <memory>
 #include <set>
 #include <sstream>
 #include <string_view>
 #include <thread>
-#include <vector>
 
 #include "core/text.h"
-#include "core/thread_pool.h"
-
-#if defined(__linux__)
-#  include <sched.h>
-#elif defined(__APPLE__)
-#  include <sys/sysctl.h>
-#elif defined(_WIN32)
-#  include <windows.h>
-#endif
 
 namespace tack {
 namespace topology {
@@ -104,6 +93,8 @@ double quota(const std::string& root) {
   return limit;
 }
 
+int any_cores() noexcept { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
+
 int usable_cores(int cores, double quota) noexcept {
   // Threads beyond the quota would only be throttled, all of them at once.
   if (quota < cores) cores = static_cast<int>(std::floor(quota));
@@ -111,58 +102,5 @@ int usable_cores(int cores, double quota) noexcept {
 }
 
 }  // namespace topology
-
-namespace {
-
-int any_cores() noexcept { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
-
-#if defined(__linux__)
-/// The logical CPUs that the calling thread may run on; empty if the system doesn't say.
-std::vector<int> allowed_cpus() {
-  constexpr int most_cpus = 65536;
-  for (int cpus = 1024; cpus <= most_cpus; cpus *= 2) {  // the call fails as long as the set is smaller than the kernel's
-    const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(static_cast<std::size_t>(cpus)),
-                                                               [](cpu_set_t* s) { CPU_FREE(s); });
-    if (!set) return {};
-    const std::size_t size = CPU_ALLOC_SIZE(static_cast<std::size_t>(cpus));
-    if (sched_getaffinity(0, size, set.get()) != 0) continue;
-    std::vector<int> allowed;
-    for (int cpu = 0; cpu < cpus; ++cpu) {
-      if (CPU_ISSET_S(static_cast<std::size_t>(cpu), size, set.get())) allowed.push_back(cpu);
-    }
-    return allowed;
-  }
-  return {};
-}
-#endif
-
-}  // namespace
-
-int physical_cores() {
-#if defined(__linux__)
-  const std::vector<int> cpus = allowed_cpus();
-  const int cores = cpus.empty() ? any_cores() : topology::distinct_cores(cpus, "");
-  return topology::usable_cores(cores, topology::quota(""));
-#elif defined(__APPLE__)
-  int cores = 0;
-  std::size_t size = sizeof cores;
-  return sysctlbyname("hw.physicalcpu", &cores, &size, nullptr, 0) == 0 && cores > 0 ? cores : any_cores();
-#elif defined(_WIN32)
-  DWORD size = 0;
-  GetLogicalProcessorInformation(nullptr, &size);
-  std::vector<SYSTEM_LOGICAL_PROCESSOR_INFORMATION> rows(size / sizeof(SYSTEM_LOGICAL_PROCESSOR_INFORMATION));
-  DWORD_PTR process = 0, system = 0;
-  if (rows.empty() || !GetLogicalProcessorInformation(rows.data(), &size) ||
-      !GetProcessAffinityMask(GetCurrentProcess(), &process, &system)) {
-    return any_cores();
-  }
-  const auto counts = [&](const SYSTEM_LOGICAL_PROCESSOR_INFORMATION& row) {
-    return row.Relationship == RelationProcessorCore && (row.ProcessorMask & process) != 0;
-  };
-  return std::max(1, static_cast<int>(std::count_if(rows.begin(), rows.end(), counts)));
-#else
-  return any_cores();
-#endif
-}
 
 }  // namespace tack

@@ -1,4 +1,5 @@
-// core/cpu_topology.h -- the parts of physical_cores() that tests can point at a folder of their own.
+// core/cpu_topology.h -- the parts of physical_cores() (cpu_topology_linux.cpp, _darwin, _windows) that tests can point at a folder of
+// their own.
 #pragma once
 
 #include <span>
@@ -12,6 +13,9 @@ int distinct_cores(std::span<const int> cpus, const std::string& root);
 /// CPUs' worth of time that the process's control groups grant, of versions 1 and 2, the tightest of all ancestors; infinity without a
 /// limit.
 double quota(const std::string& root);
+
+/// All logical CPUs of the machine, at least 1: for when the system says nothing better.
+int any_cores() noexcept;
 
 /// min(cores, whole CPUs of the quota), at least 1.
 int usable_cores(int cores, double quota) noexcept;

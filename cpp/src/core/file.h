@@ -1,5 +1,5 @@
-// core/file.h -- the file operations that the disk cache needs, each with the system's reason when it fails; the only part that knows
-// POSIX.
+// core/file.h -- the file operations that the disk cache needs, each with the system's reason when it fails: file_posix.cpp,
+// file_windows.cpp.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,8 @@ FileInfo file_info(const std::string& path, std::error_code& error) noexcept;
 /// Gives `from` the name `to` in one step; a file that has it is replaced.
 void rename_file(const std::string& from, const std::string& to, std::error_code& error) noexcept;
 void remove_file(const std::string& path, std::error_code& error) noexcept;
-/// Makes a folder and those above it. `folder` and what is above it are for this user alone where they are new.
+/// Makes a folder and those above it. `folder` and what is above it are for this user alone where they are new; on Windows for whoever
+/// may use the folder above.
 void make_folders(const std::string& folder, std::error_code& error) noexcept;
 /// Makes one folder, with the permissions that the process gives to new folders. One that exists is no error.
 void make_folder(const std::string& folder, std::error_code& error) noexcept;
@@ -61,8 +62,8 @@ class File {
   void close(std::error_code& error) noexcept;
 
  private:
-  explicit File(int descriptor) noexcept : descriptor_(descriptor) {}
-  int descriptor_ = -1;
+  explicit File(std::intptr_t handle) noexcept : handle_(handle) {}
+  std::intptr_t handle_ = -1;  // the system's: a descriptor, a HANDLE
 };
 
 }  // namespace tack

@@ -1,18 +1,16 @@
 // core/file_posix.cpp -- the disk cache's file operations on POSIX systems.
-#if !defined(_WIN32)
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#  include <fcntl.h>
-#  include <sys/file.h>
-#  include <sys/stat.h>
-#  include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <ctime>
+#include <utility>
 
-#  include <algorithm>
-#  include <cerrno>
-#  include <cstdio>
-#  include <ctime>
-#  include <utility>
-
-#  include "core/file.h"
+#include "core/file.h"
 
 namespace tack {
 
@@ -32,6 +30,9 @@ auto checked(std::error_code& error, Call call) noexcept {
   }
   return result;
 }
+
+/// A file's handle is its descriptor.
+int descriptor_of(std::intptr_t handle) noexcept { return static_cast<int>(handle); }
 
 FileInfo info_of(const struct stat& status) noexcept {
   return {static_cast<std::uint64_t>(status.st_size), static_cast<std::int64_t>(status.st_mtime), S_ISREG(status.st_mode)};
@@ -80,13 +81,13 @@ void make_folder(const std::string& folder, std::error_code& error) noexcept {
 }
 
 File::~File() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+  if (handle_ >= 0) ::close(descriptor_of(handle_));
 }
 
-File::File(File&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+File::File(File&& other) noexcept : handle_(std::exchange(other.handle_, -1)) {}
 
 File& File::operator=(File&& other) noexcept {
-  std::swap(descriptor_, other.descriptor_);
+  std::swap(handle_, other.handle_);
   return *this;
 }
 
@@ -106,7 +107,7 @@ File File::open_or_create(const std::string& path, std::error_code& error) noexc
 
 FileInfo File::info(std::error_code& error) const noexcept {
   struct stat status{};
-  if (checked(error, [&] { return fstat(descriptor_, &status); }) == -1) return {};
+  if (checked(error, [&] { return fstat(descriptor_of(handle_), &status); }) == -1) return {};
   return info_of(status);
 }
 
@@ -114,7 +115,7 @@ std::size_t File::read(std::span<std::byte> bytes, std::error_code& error) const
   std::size_t done = 0;
   error.clear();
   while (done < bytes.size()) {
-    const auto got = checked(error, [&] { return ::read(descriptor_, bytes.data() + done, bytes.size() - done); });
+    const auto got = checked(error, [&] { return ::read(descriptor_of(handle_), bytes.data() + done, bytes.size() - done); });
     if (got <= 0) break;
     done += static_cast<std::size_t>(got);
   }
@@ -125,7 +126,7 @@ void File::write(std::initializer_list<std::span<const std::byte>> parts, std::e
   error.clear();
   for (auto part : parts) {
     while (!part.empty()) {
-      const auto written = checked(error, [&] { return ::write(descriptor_, part.data(), part.size()); });
+      const auto written = checked(error, [&] { return ::write(descriptor_of(handle_), part.data(), part.size()); });
       if (!error && written == 0) error = std::make_error_code(std::errc::io_error);
       if (error) return;
       part = part.subspan(static_cast<std::size_t>(written));
@@ -134,11 +135,11 @@ void File::write(std::initializer_list<std::span<const std::byte>> parts, std::e
 }
 
 void File::touch(std::error_code& error) const noexcept {
-  checked(error, [&] { return futimens(descriptor_, nullptr); });
+  checked(error, [&] { return futimens(descriptor_of(handle_), nullptr); });
 }
 
 bool File::try_lock(std::error_code& error) const noexcept {
-  checked(error, [&] { return flock(descriptor_, LOCK_EX | LOCK_NB); });
+  checked(error, [&] { return flock(descriptor_of(handle_), LOCK_EX | LOCK_NB); });
   if (error != std::errc::operation_would_block) return !error;
   error.clear();
   return false;
@@ -147,9 +148,7 @@ bool File::try_lock(std::error_code& error) const noexcept {
 void File::close(std::error_code& error) noexcept {
   // Never repeated: the descriptor is gone even when a signal interrupted the call.
   error.clear();
-  if (::close(std::exchange(descriptor_, -1)) == -1 && errno != EINTR) set_from_errno(error);
+  if (::close(descriptor_of(std::exchange(handle_, -1))) == -1 && errno != EINTR) set_from_errno(error);
 }
 
 }  // namespace tack
-
-#endif

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/checked_arithmetic.h"
 #include "core/text.h"
 
 namespace tack {
@@ -312,7 +313,7 @@ bool Kernel::Plan::evaluate(const StepPlan& step, std::span<const Argument> argu
     }
     ranges.extents[d] = count;
     empty = empty || count == 0;
-    fits = !__builtin_mul_overflow(iterations, count, &iterations) && fits;
+    fits = !multiply_overflows(iterations, count, iterations) && fits;
   }
   ranges.iterations = empty ? 0 : fits ? iterations : -1;
   return empty || fits;
@@ -333,7 +334,7 @@ void Kernel::Plan::evaluate_checked(const StepPlan& step, std::span<const Argume
 void Kernel::Plan::check_spans(const StepPlan& step, const Ranges& ranges) const {
   for (std::size_t d = 0; d < step.rank; ++d) {
     std::int64_t span = 0;
-    if (!__builtin_mul_overflow(ranges.extents[d], ranges.step[d], &span)) [[likely]]
+    if (!multiply_overflows(ranges.extents[d], ranges.step[d], span)) [[likely]]
       continue;
     throw Error(ErrorCode::invalid_argument,
                 text("Kernel '", source.name, "': a loop with a reduction takes ", ranges.extents[d], " steps of ", ranges.step[d],

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <mutex>
 #include <new>
 #include <string>
@@ -14,11 +13,9 @@
 #include <vector>
 
 #include "core/parking.h"
+#include "core/processor.h"
+#include "core/thread_host.h"
 #include "tack/error.hpp"
-
-#if defined(__unix__) || defined(__APPLE__)
-#  include <pthread.h>
-#endif
 
 namespace tack {
 namespace {
@@ -72,42 +69,11 @@ Chunk chunk_at(std::uint32_t c, std::uint32_t pieces, std::uint32_t threads) noe
 std::atomic<std::uint32_t> fork_count{0};
 
 void watch_forks() {
-#if defined(__unix__) || defined(__APPLE__)
-  [[maybe_unused]] static const int registered =
-      pthread_atfork(nullptr, nullptr, [] { fork_count.fetch_add(1, std::memory_order_relaxed); });
-#endif
+  [[maybe_unused]] static const bool watching = [] {
+    thread_host::at_fork_in_child([] { fork_count.fetch_add(1, std::memory_order_relaxed); });
+    return true;
+  }();
 }
-
-void name_this_thread([[maybe_unused]] const std::string& name) noexcept {
-#if defined(__linux__)
-  pthread_setname_np(pthread_self(), name.c_str());
-#elif defined(__APPLE__)
-  pthread_setname_np(name.c_str());
-#endif
-}
-
-/// Threads made inside this scope receive no asynchronous signals: those belong to the application's threads.
-class SignalsBlocked {
- public:
-#if defined(__unix__) || defined(__APPLE__)
-  SignalsBlocked() noexcept {
-    sigset_t all;
-    sigfillset(&all);
-    for (int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}) sigdelset(&all, fault);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_;
-#else
-  SignalsBlocked() noexcept {}
-  ~SignalsBlocked() {}
-#endif
- public:
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-};
 
 /// Calls `done` until it is true or `budget` has passed; answers whether it became true. A polite spin gives way to any thread that is
 /// ready to run on this CPU: a worker that wakes on its submitter's own CPU must not keep it from submitting (measured after 50 ms of
@@ -116,14 +82,14 @@ template <bool polite, class Done>
 bool spin(std::chrono::microseconds budget, Done done) noexcept {
   for (int i = 0; i < pauses_per_look; ++i) {
     if (done()) return true;
-    parking::pause();
+    processor::pause();
   }
   const auto end = std::chrono::steady_clock::now() + budget;
   do {
     if constexpr (polite) std::this_thread::yield();
     for (int i = 0; i < pauses_per_look; ++i) {
       if (done()) return true;
-      parking::pause();
+      processor::pause();
     }
   } while (std::chrono::steady_clock::now() < end);
   return false;
@@ -189,7 +155,7 @@ Crew::~Crew() {
 
 void Crew::start() {
   if (started_.load(std::memory_order_relaxed)) return;
-  const SignalsBlocked blocked;
+  const thread_host::SignalsBlocked blocked;
   workers_.reserve(threads_ - 1);
   try {
     for (std::uint32_t i = 1; i < threads_; ++i) workers_.emplace_back([this, i] { work(static_cast<int>(i)); });
@@ -263,7 +229,7 @@ void Crew::finish(std::uint32_t pieces) noexcept {
 }
 
 void Crew::work(int number) noexcept {
-  name_this_thread("tack-cpu-" + std::to_string(number));
+  thread_host::name_this_thread("tack-cpu-" + std::to_string(number));
   std::uint64_t seen = 0;
   while (!stop_.load(std::memory_order_acquire)) {
     const auto fresh = [&] {

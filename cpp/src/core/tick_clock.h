@@ -5,9 +5,7 @@
 #include <chrono>
 #include <cstdint>
 
-#if defined(_MSC_VER) && defined(_M_X64)
-#  include <intrin.h>
-#endif
+#include "core/processor.h"
 
 namespace tack {
 
@@ -18,17 +16,7 @@ class TickClock {
   TickClock();
 
   std::uint64_t now() const noexcept {
-    if (counter_) {
-#if defined(__x86_64__)
-      return __builtin_ia32_rdtsc();
-#elif defined(_MSC_VER) && defined(_M_X64)
-      return __rdtsc();
-#elif defined(__aarch64__) && !defined(_MSC_VER)
-      std::uint64_t ticks;
-      asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
-      return ticks;
-#endif
-    }
+    if (counter_) return processor::counter();
     return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
   }
   /// Nanoseconds from `start` to `end`; 0 should the counter have gone backwards.

@@ -1,4 +1,5 @@
-// backends/cpu/code_memory.h -- pages that are first written, then read or executed; never both writable and executable.
+// backends/cpu/code_memory.h -- pages that are first written, then read or executed; never both writable and executable:
+// code_memory_posix.cpp, code_memory_windows.cpp.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +11,7 @@ class CodeMemory {
  public:
   enum class Access { read, execute };
 
-  /// `bytes` > 0, rounded up to whole pages. Throws Error(out_of_memory), or Error(unsupported) where the platform has no such pages.
+  /// `bytes` > 0, rounded up to whole pages. Throws Error(out_of_memory).
   explicit CodeMemory(std::size_t bytes);
   ~CodeMemory();
   CodeMemory(CodeMemory&& other) noexcept;

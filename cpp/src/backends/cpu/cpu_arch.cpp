@@ -4,11 +4,8 @@
 #include <array>
 #include <cstring>
 
-#if defined(__x86_64__)
-#  include <cpuid.h>
-#elif defined(_M_X64)
-#  include <intrin.h>
-#endif
+#include "core/processor.h"
+
 #if defined(__APPLE__)
 #  include <sys/sysctl.h>
 #elif defined(__linux__)
@@ -18,37 +15,10 @@
 namespace tack::cpu {
 namespace {
 
-#if defined(__x86_64__) || defined(_M_X64)
+#if defined(TACK_X86_64)
 
-struct Registers {
-  std::uint32_t eax = 0, ebx = 0, ecx = 0, edx = 0;
-};
-
-/// Zeros for a leaf that the processor doesn't have.
-Registers cpuid(std::uint32_t leaf, std::uint32_t subleaf = 0) noexcept {
-  Registers r;
-#  if defined(_M_X64) && !defined(__x86_64__)
-  int values[4] = {};
-  __cpuid(values, static_cast<int>(leaf & 0x80000000u));
-  if (static_cast<std::uint32_t>(values[0]) < leaf) return r;
-  __cpuidex(values, static_cast<int>(leaf), static_cast<int>(subleaf));
-  std::memcpy(&r, values, sizeof r);
-#  else
-  __get_cpuid_count(leaf, subleaf, &r.eax, &r.ebx, &r.ecx, &r.edx);
-#  endif
-  return r;
-}
-
-/// Which register files the operating system saves: bits of XCR0.
-std::uint64_t saved_registers() noexcept {
-#  if defined(_M_X64) && !defined(__x86_64__)
-  return _xgetbv(0);
-#  else
-  std::uint32_t low = 0, high = 0;
-  asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-  return std::uint64_t{high} << 32u | low;
-#  endif
-}
+using processor::cpuid;
+using processor::Cpuid;
 
 constexpr bool has(std::uint32_t word, std::initializer_list<unsigned> bits) noexcept {
   for (const unsigned bit : bits) {
@@ -59,13 +29,13 @@ constexpr bool has(std::uint32_t word, std::initializer_list<unsigned> bits) noe
 
 /// 1 to 4: the highest level all of whose features are there (x86-64 psABI, "Micro-architecture levels").
 int x86_level() noexcept {
-  const Registers basic = cpuid(1), features = cpuid(7), extended = cpuid(0x80000001u);
+  const Cpuid basic = cpuid(1), features = cpuid(7), extended = cpuid(0x80000001u);
   // SSE3, SSSE3, CMPXCHG16B, SSE4.1, SSE4.2, POPCNT; LAHF
   if (!has(basic.ecx, {0, 9, 13, 19, 20, 23}) || !has(extended.ecx, {0})) return 1;
   // FMA, MOVBE, OSXSAVE, AVX, F16C; BMI1, AVX2, BMI2; LZCNT
   if (!has(basic.ecx, {12, 22, 27, 28, 29}) || !has(features.ebx, {3, 5, 8}) || !has(extended.ecx, {5})) return 2;
   constexpr std::uint64_t ymm = 0x6, zmm = 0xe6;
-  const std::uint64_t saved = saved_registers();
+  const std::uint64_t saved = processor::saved_registers();
   if ((saved & ymm) != ymm) return 2;
   // AVX512 F, DQ, CD, BW, VL
   if (!has(features.ebx, {16, 17, 28, 30, 31}) || (saved & zmm) != zmm) return 3;
@@ -75,7 +45,7 @@ int x86_level() noexcept {
 std::string brand() {
   std::array<char, 49> text{};
   for (std::size_t i = 0; i < 3; ++i) {
-    const Registers r = cpuid(0x80000002u + static_cast<std::uint32_t>(i));
+    const Cpuid r = cpuid(0x80000002u + static_cast<std::uint32_t>(i));
     std::memcpy(text.data() + 16 * i, &r, sizeof r);
   }
   const std::string name(text.data());
@@ -83,7 +53,7 @@ std::string brand() {
   return first == std::string::npos ? "x86-64 processor" : name.substr(first, name.find_last_not_of(' ') - first + 1);
 }
 
-#elif defined(__aarch64__) || defined(_M_ARM64)
+#elif defined(TACK_AARCH64)
 
 std::string brand() {
 #  if defined(__APPLE__)
@@ -104,7 +74,7 @@ std::string brand() {
 }  // namespace
 
 CpuArch detect_arch() {
-#if defined(__x86_64__) || defined(_M_X64)
+#if defined(TACK_X86_64)
   switch (x86_level()) {
     case 4:
       return {"x86-64-v4", brand(), 512};
@@ -115,7 +85,7 @@ CpuArch detect_arch() {
     default:
       return {"x86-64", brand(), 128};
   }
-#elif defined(__aarch64__) || defined(_M_ARM64)
+#elif defined(TACK_AARCH64)
   return {"aarch64", brand(), 128};
 #else
   return {"unknown", "unknown processor", 64};

@@ -3,9 +3,7 @@
 
 #include <cstdint>
 
-#if defined(__x86_64__) || defined(_M_X64)
-#  include <immintrin.h>
-#endif
+#include "core/processor.h"
 
 namespace tack::cpu {
 
@@ -13,7 +11,7 @@ namespace tack::cpu {
 /// The register is written only where it differs, so the usual case costs one read.
 class DefaultFloatMode {
  public:
-#if defined(__x86_64__) || defined(_M_X64)
+#if defined(TACK_X86_64)
   DefaultFloatMode() noexcept : callers_(_mm_getcsr()) {
     if ((callers_ & mode_bits) != default_mode) _mm_setcsr(default_mode);
   }
@@ -26,7 +24,7 @@ class DefaultFloatMode {
   static constexpr std::uint32_t default_mode = 0x1f80;  // all exceptions masked
   const std::uint32_t callers_;
 
-#elif defined(__aarch64__) && !defined(_MSC_VER)
+#elif defined(TACK_AARCH64) && !defined(_MSC_VER)
   DefaultFloatMode() noexcept {
     asm volatile("mrs %0, fpcr" : "=r"(callers_)::"memory");
     if (callers_ != 0) set(0);

@@ -14,6 +14,7 @@
 #include "backends/cpu/elf_reader.h"
 #include "backends/cpu/elf_relocation.h"
 #include "backends/cpu/object_link.h"
+#include "core/processor.h"
 
 namespace tack::cpu {
 
@@ -297,9 +298,9 @@ ObjectFormat object_format(std::span<const std::byte> object) noexcept {
 }
 
 const Machine* host_machine() noexcept {
-#if defined(__x86_64__) || defined(_M_X64)
+#if defined(TACK_X86_64)
   return &x86_64;
-#elif defined(__aarch64__) || defined(_M_ARM64)
+#elif defined(TACK_AARCH64)
   return &aarch64;
 #else
   return nullptr;

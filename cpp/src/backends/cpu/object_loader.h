@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tack/runtime.hpp"
 
@@ -35,6 +36,8 @@ std::unique_ptr<LoadedObject> load_object(std::span<const std::byte> object, Sym
 
 /// The C library functions that CPU code may call (memcpy, memset, memmove, fmod, ...): one table, sorted by name.
 std::span<const ImportedSymbol> runtime_symbols();
+/// Those of them that only this system's code asks for: runtime_symbols_posix.cpp, runtime_symbols_windows.cpp.
+std::vector<ImportedSymbol> system_symbols();
 /// The address in that table, or null.
 void* runtime_symbol(std::string_view name);
 

@@ -1,9 +1,9 @@
 // backends/cpu/runtime_symbols.cpp -- the functions of the C library that machine code of kernels may call: one table.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <string_view>
+#include <vector>
 
 #include "backends/cpu/object_loader.h"
 
@@ -39,7 +39,7 @@ void fill_with_pattern(void* to, const void* pattern, std::size_t bytes) {
 const auto& table() {
   static const auto rows = [] {
     // clang-format off
-    std::array all{
+    std::vector<ImportedSymbol> all{
         row<void*(void*, const void*, std::size_t)>("memcpy", std::memcpy),
         row<void*(void*, const void*, std::size_t)>("memmove", std::memmove),
         row<void*(void*, int, std::size_t)>("memset", std::memset),
@@ -106,6 +106,7 @@ const auto& table() {
         row<void(void*, const void*, std::size_t)>("memset_pattern16", fill_with_pattern),
     };
     // clang-format on
+    for (const ImportedSymbol& symbol : system_symbols()) all.push_back(symbol);
     std::sort(all.begin(), all.end(), [](const ImportedSymbol& a, const ImportedSymbol& b) { return a.name < b.name; });
     return all;
   }();

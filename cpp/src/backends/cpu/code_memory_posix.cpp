@@ -1,21 +1,16 @@
-// backends/cpu/code_memory.cpp -- mmap and mprotect for machine code.
-#include "backends/cpu/code_memory.h"
+// backends/cpu/code_memory_posix.cpp -- mmap and mprotect for machine code.
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <string>
 #include <system_error>
 #include <utility>
 
+#include "backends/cpu/code_memory.h"
 #include "tack/error.hpp"
 
-#if !defined(_WIN32)
-#  include <sys/mman.h>
-#  include <unistd.h>
-#endif
-
 namespace tack::cpu {
-
-#if !defined(_WIN32)
 
 namespace {
 
@@ -63,21 +58,6 @@ void CodeMemory::protect(std::size_t offset, std::size_t bytes, Access access) {
     __builtin___clear_cache(begin, begin + bytes);
   }
 }
-
-#else  // Windows has another object format, which llvmlite's own JIT links.
-
-namespace {
-
-Error not_here() { return Error(ErrorCode::unsupported, "This platform's machine code is not loaded by tack's object loader."); }
-
-}  // namespace
-
-std::size_t CodeMemory::page_bytes() noexcept { return 4096; }
-CodeMemory::CodeMemory(std::size_t) { throw not_here(); }
-CodeMemory::~CodeMemory() = default;
-void CodeMemory::protect(std::size_t, std::size_t, Access) { throw not_here(); }
-
-#endif
 
 CodeMemory::CodeMemory(CodeMemory&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
 

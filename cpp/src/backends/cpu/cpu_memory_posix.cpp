@@ -1,14 +1,12 @@
-// backends/cpu/cpu_memory.cpp -- small blocks from operator new, large ones mapped so that huge pages fit.
-#include "backends/cpu/cpu_memory.h"
+// backends/cpu/cpu_memory_posix.cpp -- small blocks from operator new, large ones mapped so that huge pages fit.
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <initializer_list>
 #include <new>
 
-#if defined(__unix__) || defined(__APPLE__)
-#  include <sys/mman.h>
-#  include <unistd.h>
-#endif
+#include "backends/cpu/cpu_memory.h"
 
 namespace tack::cpu {
 namespace {
@@ -16,7 +14,6 @@ namespace {
 constexpr std::align_val_t alignment{64};
 constexpr std::size_t large = std::size_t{4} * 1024 * 1024;
 
-#if defined(__unix__) || defined(__APPLE__)
 constexpr std::size_t huge_page = std::size_t{2} * 1024 * 1024;
 
 std::size_t whole_pages(std::size_t bytes) noexcept { return (bytes + huge_page - 1) / huge_page * huge_page; }
@@ -31,29 +28,24 @@ void* map(std::size_t bytes) noexcept {
   const std::size_t before = (huge_page - reinterpret_cast<std::uintptr_t>(base) % huge_page) % huge_page;
   if (before != 0) munmap(base, before);
   if (before != huge_page) munmap(base + before + size, huge_page - before);
-#  if defined(__linux__)
+#if defined(MADV_HUGEPAGE)
   madvise(base + before, size, MADV_HUGEPAGE);  // a wish; without it the pages are small
-#  endif
+#endif
   return base + before;
 }
-#endif
 
 }  // namespace
 
 void* allocate_memory(std::size_t bytes) noexcept {
-#if defined(__unix__) || defined(__APPLE__)
   if (bytes >= large) return map(bytes);
-#endif
   return ::operator new(bytes == 0 ? 1 : bytes, alignment, std::nothrow);
 }
 
 void free_memory(void* pointer, std::size_t bytes) noexcept {
-#if defined(__unix__) || defined(__APPLE__)
   if (bytes >= large) {
     if (pointer != nullptr) munmap(pointer, whole_pages(bytes));
     return;
   }
-#endif
   ::operator delete(pointer, alignment);
 }
 
