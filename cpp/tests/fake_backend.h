@@ -97,12 +97,12 @@ class FakeDevice final : public DeviceImpl {
       throw Error({ErrorCode::out_of_memory, "no more", state_.name, "fakeAlloc", 2, "FAKE_NO_MEMORY"});
     state_.allocated += bytes;
     ++state_.allocations;
-    return device(std::aligned_alloc(64, (bytes + 63) / 64 * 64));
+    return device(::operator new(std::max<std::size_t>(bytes, 1), std::align_val_t{64}));
   }
   void free(void* pointer, std::size_t bytes) noexcept override {
     state_.allocated -= bytes;
     ++state_.frees;
-    std::free(host(pointer));
+    ::operator delete(host(pointer), std::align_val_t{64});
   }
   void upload(void* destination, const void* source, std::size_t bytes) override { std::memcpy(host(destination), source, bytes); }
   void download(void* destination, const void* source, std::size_t bytes) override { std::memcpy(destination, host(source), bytes); }

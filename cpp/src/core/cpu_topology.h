@@ -17,6 +17,9 @@ double quota(const std::string& root);
 /// All logical CPUs of the machine, at least 1: for when the system says nothing better.
 int any_cores() noexcept;
 
+/// What the system calls the processor, or the machine; empty where it says nothing. (x86-64 processors say it themselves.)
+std::string processor_name();
+
 /// min(cores, whole CPUs of the quota), at least 1.
 int usable_cores(int cores, double quota) noexcept;
 

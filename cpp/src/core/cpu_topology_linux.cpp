@@ -1,7 +1,9 @@
 // core/cpu_topology_linux.cpp -- how many physical cores this process may use: affinity, control groups, hardware threads.
 #include <sched.h>
 
+#include <fstream>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/cpu_topology.h"
@@ -29,6 +31,14 @@ std::vector<int> allowed_cpus() {
 }
 
 }  // namespace
+
+std::string topology::processor_name() {
+  // The device tree names the board, which is the best that Linux says of most machines that are not x86.
+  std::ifstream file("/proc/device-tree/model");
+  std::string model;
+  std::getline(file, model, '\0');
+  return model;
+}
 
 int physical_cores() {
   const std::vector<int> cpus = allowed_cpus();

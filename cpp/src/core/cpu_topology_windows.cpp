@@ -9,6 +9,8 @@
 
 namespace tack {
 
+std::string topology::processor_name() { return {}; }
+
 int physical_cores() {
   DWORD size = 0;
   GetLogicalProcessorInformation(nullptr, &size);

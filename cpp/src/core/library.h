@@ -23,6 +23,12 @@ class Library {
   void* find(const char* symbol) const noexcept;
 
  private:
+  // The system's loader: library_posix.cpp, library_windows.cpp. Handles are null when there is no such library; `why_not` explains the
+  // last `load` of this thread.
+  static void* find_loaded(const std::string& name);
+  static void* load(const std::string& name);
+  static std::string why_not(const std::string& name);
+
   void* handle_ = nullptr;
   std::string name_;
   std::string reason_;

@@ -4,13 +4,8 @@
 #include <array>
 #include <cstring>
 
+#include "core/cpu_topology.h"
 #include "core/processor.h"
-
-#if defined(__APPLE__)
-#  include <sys/sysctl.h>
-#elif defined(__linux__)
-#  include <fstream>
-#endif
 
 namespace tack::cpu {
 namespace {
@@ -56,17 +51,8 @@ std::string brand() {
 #elif defined(TACK_AARCH64)
 
 std::string brand() {
-#  if defined(__APPLE__)
-  std::array<char, 128> text{};
-  std::size_t size = text.size() - 1;
-  if (sysctlbyname("machdep.cpu.brand_string", text.data(), &size, nullptr, 0) == 0 && text[0] != '\0') return text.data();
-#  elif defined(__linux__)
-  // The device tree names the board, which is the best that Linux says of most of these machines.
-  std::ifstream file("/proc/device-tree/model");
-  std::string model;
-  if (std::getline(file, model, '\0') && !model.empty()) return model;
-#  endif
-  return "aarch64 processor";
+  const std::string name = topology::processor_name();
+  return name.empty() ? "aarch64 processor" : name;
 }
 
 #endif

@@ -57,12 +57,6 @@ constexpr std::array<RelocationType, 19> types{{
 
 constexpr std::uint64_t page(std::uint64_t address) noexcept { return address & ~std::uint64_t{0xfff}; }
 
-/// Whether `value`, as a signed number, has at most `bits` bits.
-constexpr bool fits_signed(std::uint64_t value, int bits) noexcept {
-  const std::uint64_t half = std::uint64_t{1} << (bits - 1);
-  return value + half < half * 2;
-}
-
 /// Replaces the bits of `mask` in the instruction.
 PatchResult insert(std::byte* place, std::uint32_t mask, std::uint64_t bits) noexcept {
   std::uint32_t instruction = 0;
@@ -95,31 +89,19 @@ PatchResult insert_branch(std::byte* place, std::uint64_t distance, int bits, in
   return insert(place, mask, distance >> 2 << shift);
 }
 
-PatchResult store32(std::byte* place, std::uint64_t value) noexcept {
-  if (!fits_signed(value, 32) && value >> 32 != 0) return PatchResult::out_of_range;
-  const auto low = static_cast<std::uint32_t>(value);
-  std::memcpy(place, &low, sizeof low);
-  return PatchResult::done;
-}
-
-PatchResult store64(std::byte* place, std::uint64_t value) noexcept {
-  std::memcpy(place, &value, sizeof value);
-  return PatchResult::done;
-}
-
 PatchResult apply(const Patch& patch) noexcept {
   const std::uint64_t absolute = patch.target + patch.addend;  // modulo 2^64, as the ABI computes
   const std::uint64_t relative = absolute - patch.address();
   const std::uint64_t pages = page(absolute) - page(patch.address());
   switch (patch.type) {
     case abs64:
-      return store64(patch.place, absolute);
+      return store<std::uint64_t>(patch.place, absolute);
     case abs32:
-      return store32(patch.place, absolute);
+      return absolute >> 32 == 0 ? store<std::uint32_t>(patch.place, absolute) : store_signed32(patch.place, absolute);
     case prel64:
-      return store64(patch.place, relative);
+      return store<std::uint64_t>(patch.place, relative);
     case prel32:
-      return fits_signed(relative, 32) ? store32(patch.place, relative) : PatchResult::out_of_range;
+      return store_signed32(patch.place, relative);
     case adr_prel_lo21:
       return fits_signed(relative, 21) ? insert_adr(patch.place, relative) : PatchResult::out_of_range;
     case adr_prel_pg_hi21:

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string_view>
 
@@ -33,6 +34,25 @@ struct Patch {
 };
 
 enum class PatchResult : std::uint8_t { done, out_of_range, misaligned, bad_addend };
+
+/// Whether `value`, as a signed number, has at most `bits` bits; fewer than 64.
+constexpr bool fits_signed(std::uint64_t value, int bits) noexcept {
+  const std::uint64_t half = std::uint64_t{1} << (bits - 1);
+  return value + half < half * 2;
+}
+
+/// Writes the low bits of `value`.
+template <class Word>
+PatchResult store(std::byte* place, std::uint64_t value) noexcept {
+  const auto low = static_cast<Word>(value);
+  std::memcpy(place, &low, sizeof low);
+  return PatchResult::done;
+}
+
+/// Writes 32 bits that the processor extends by their sign.
+inline PatchResult store_signed32(std::byte* place, std::uint64_t value) noexcept {
+  return fits_signed(value, 32) ? store<std::uint32_t>(place, value) : PatchResult::out_of_range;
+}
 
 /// One instruction set. Constant; both are compiled into every build, so that either relocator can be tested anywhere.
 struct Machine {

@@ -1,7 +1,6 @@
 // backends/cpu/elf_x86_64.cpp -- the relocations of position-independent x86-64 code in the small model.
 #include <array>
 #include <cstring>
-#include <limits>
 
 #include "backends/cpu/elf.h"
 #include "backends/cpu/elf_relocation.h"
@@ -38,40 +37,24 @@ constexpr std::array<RelocationType, 10> types{{
     {rex_gotpcrelx, "R_X86_64_REX_GOTPCRELX", Reach::slot, 4},
 }};
 
-constexpr bool fits_signed32(std::uint64_t value) noexcept {
-  const auto number = static_cast<std::int64_t>(value);
-  return number >= std::numeric_limits<std::int32_t>::min() && number <= std::numeric_limits<std::int32_t>::max();
-}
-
-PatchResult store32(std::byte* place, std::uint64_t value) noexcept {
-  const auto low = static_cast<std::uint32_t>(value);
-  std::memcpy(place, &low, sizeof low);
-  return PatchResult::done;
-}
-
-PatchResult store64(std::byte* place, std::uint64_t value) noexcept {
-  std::memcpy(place, &value, sizeof value);
-  return PatchResult::done;
-}
-
 PatchResult apply(const Patch& patch) noexcept {
   const std::uint64_t absolute = patch.target + patch.addend;  // modulo 2^64, as the ABI computes
   const std::uint64_t relative = absolute - patch.address();
   switch (patch.type) {
     case abs64:
-      return store64(patch.place, absolute);
+      return store<std::uint64_t>(patch.place, absolute);
     case pc64:
-      return store64(patch.place, relative);
+      return store<std::uint64_t>(patch.place, relative);
     case abs32:
-      return absolute >> 32 == 0 ? store32(patch.place, absolute) : PatchResult::out_of_range;
+      return absolute >> 32 == 0 ? store<std::uint32_t>(patch.place, absolute) : PatchResult::out_of_range;
     case abs32s:
-      return fits_signed32(absolute) ? store32(patch.place, absolute) : PatchResult::out_of_range;
+      return store_signed32(patch.place, absolute);
     case pc32:
     case plt32:
     case gotpcrel:
     case gotpcrelx:
     case rex_gotpcrelx:
-      return fits_signed32(relative) ? store32(patch.place, relative) : PatchResult::out_of_range;
+      return store_signed32(patch.place, relative);
     default:
       return PatchResult::done;  // none
   }
@@ -81,7 +64,7 @@ PatchResult apply(const Patch& patch) noexcept {
 bool write_stub(std::byte* stub, std::uint64_t slot) noexcept {
   constexpr std::uint64_t instruction_bytes = 6;
   const std::uint64_t distance = slot - (reinterpret_cast<std::uintptr_t>(stub) + instruction_bytes);
-  if (!fits_signed32(distance)) return false;
+  if (!fits_signed(distance, 32)) return false;
   std::array<std::uint8_t, 8> code{0xff, 0x25, 0, 0, 0, 0, 0xcc, 0xcc};
   const auto low = static_cast<std::uint32_t>(distance);
   std::memcpy(&code[2], &low, sizeof low);
