@@ -41,12 +41,17 @@ def kernel(text: str, /, **names: Any) -> Any:
     return define(text, **names)["k"]
 
 
+def here(value: Any) -> Any:
+    """A NumPy array as it is where the default device can use it in place, else a copy there; anything else as it is."""
+    return tack.array(value) if isinstance(value, np.ndarray) and not tack.get_default_device().host_addressable else value
+
+
 def values(expressions: list[str], dtype: Any, /, *arguments: Any, setup: str = "", params: str = "", **names: Any) -> list[Any]:
     """What a kernel computes for each expression, stored into an array of ``dtype``. ``params`` name the arguments."""
     lines = [*textwrap.dedent(setup).splitlines(), *(f"out[{n}] = {e}" for n, e in enumerate(expressions))]
     text = f"@tack.kernel\ndef k(out{', ' + params if params else ''}):\n" + textwrap.indent("\n".join(lines), "    ") + "\n"
     out = tack.zeros(len(expressions), dtype)
-    kernel(text, **names)(out, *arguments)
+    kernel(text, **names)(out, *map(here, arguments))
     return out.numpy()  # type: ignore[no-any-return]
 
 

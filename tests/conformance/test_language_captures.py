@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from language import define, kernel, refused, values
+from language import define, here, kernel, refused, values
 
 import tack
 
@@ -105,7 +105,7 @@ def test_tuples_are_indexed_at_run_time(device: tack.Device, size: int, kind: st
     )
     index = np.random.default_rng(0).integers(0, size, 203).astype(np.int32)
     out = tack.zeros(203, tack.f64)
-    k(out, index)
+    k(out, here(index))
     assert out.tolist() == [float(table[j]) + float(table[0]) + float(table[-1]) + size for j in index]
 
 

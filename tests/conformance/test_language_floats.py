@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from language import DTYPES, INTEGERS, kernel, same, values
+from language import DTYPES, INTEGERS, here, kernel, same, values
 
 import tack
 from tack.types import DType
@@ -62,7 +62,7 @@ def test_arithmetic_is_ieee(device: tack.Device, t: DType) -> None:
     a, b = np.concatenate([a, rng.standard_normal(2000).astype(a.dtype)]), np.concatenate([b, rng.standard_normal(2000).astype(a.dtype)])
     for op in ("+", "-", "*", "/"):
         out = tack.zeros(len(a), t)
-        kernel(f"@tack.kernel\ndef k(out, a, b):\n    for i in range(len(a)):\n        out[i] = a[i] {op} b[i]\n")(out, a, b)
+        kernel(f"@tack.kernel\ndef k(out, a, b):\n    for i in range(len(a)):\n        out[i] = a[i] {op} b[i]\n")(out, here(a), here(b))
         with np.errstate(all="ignore"):
             same(out.numpy(), eval(f"a {op} b"))
     out = tack.zeros((len(a), 3), t)
@@ -75,7 +75,7 @@ def test_arithmetic_is_ieee(device: tack.Device, t: DType) -> None:
                 out[i, 1] = -a[i]
                 out[i, 2] = abs(a[i])
         """
-    )(out, a)
+    )(out, here(a))
     with np.errstate(all="ignore"):
         same(out.numpy(), np.stack([np.sqrt(a), -a, np.abs(a)], 1))
 
@@ -93,7 +93,7 @@ def test_floor_division_and_modulo_are_numpys(device: tack.Device, t: DType) -> 
             q, r = divmod(a[i], b[i])
             out[i, 2] = q
             out[i, 3] = r
-    """)(out, a, b)
+    """)(out, here(a), here(b))
     with np.errstate(all="ignore"):
         q, r = np.floor_divide(a, b), np.remainder(a, b)
     same(out.numpy(), np.stack([q, r, q, r], 1))
@@ -116,7 +116,7 @@ def test_comparisons_and_classes(device: tack.Device, t: DType) -> None:
     ]
     lines = "".join(f"        out[i, {n}] = {e}\n" for n, e in enumerate(expressions))
     out = tack.zeros((len(a), len(expressions)), tack.u8)
-    kernel(f"@tack.kernel\ndef k(out, a, b):\n    for i in range(len(a)):\n{lines}")(out, a, b)
+    kernel(f"@tack.kernel\ndef k(out, a, b):\n    for i in range(len(a)):\n{lines}")(out, here(a), here(b))
     expected = [a < b, a <= b, a == b, a != b, a > b, a >= b, np.isnan(a), np.isinf(a), np.isfinite(a), a == 0]
     assert np.array_equal(out.numpy(), np.stack(expected, 1))
 
@@ -134,7 +134,7 @@ def test_min_and_max_prefer_numbers_and_of_equals_the_first(device: tack.Device,
             out[i, 2] = tack.min(a[i], b[i], 1.0)
             out[i, 3] = np.fmax(a[i], b[i])
             out[i, 4] = np.minimum(a[i], b[i])
-    """)(out, a, b)
+    """)(out, here(a), here(b))
 
     def pick(x: float, y: float, better: Any) -> float:
         return y if math.isnan(x) or better(y, x) else x
@@ -166,7 +166,7 @@ def test_nothing_is_reassociated(device: tack.Device) -> None:
     )
     x = np.array([1e8, 1.0, 3.0, 1e-45], np.float32)
     out = tack.zeros(3)
-    k(out, x)
+    k(out, here(x))
     with np.errstate(all="ignore"):
         same(out.numpy(), np.array([(x[0] + x[1]) - x[0], x[2] * x[3] / x[3], x[0] + x[1] + x[1] + x[1]], np.float32))
 
@@ -177,7 +177,7 @@ def test_subnormals_are_kept(device: tack.Device) -> None:
     for t, tiny in ((tack.f32, 1e-44), (tack.f64, 5e-324)):
         x = column(t, [tiny, -tiny, tiny * 3])
         out = tack.zeros(3, t)
-        kernel("@tack.kernel\ndef k(out, x):\n    for i in range(len(x)):\n        out[i] = x[i] * 1.0 + x[i]\n")(out, x)
+        kernel("@tack.kernel\ndef k(out, x):\n    for i in range(len(x)):\n        out[i] = x[i] * 1.0 + x[i]\n")(out, here(x))
         same(out.numpy(), x + x)
 
 
@@ -215,7 +215,7 @@ def test_exact_forms_none_but_the_one_that_is_written(device: tack.Device, t: DT
                 out[0] = x[0] * x[0] - x[1]
                 out[1] = tack.fma(x[0], x[0], -x[1])
         """
-    )(out, x)
+    )(out, here(x))
     same(out.numpy(), np.array([twice, once], NUMPY[t]))
 
 
@@ -236,7 +236,7 @@ def test_results_have_the_same_bits_whatever_the_width(device: tack.Device, t: D
                 out[i] = tack.sin(s) + s / (x[i] * x[i] + 1)
         """)
         out = tack.zeros(len(x), t)
-        k(out, x)
+        k(out, here(x))
         found.append(out.numpy())
     for other in found[1:]:
         same(other, found[0])
@@ -253,7 +253,7 @@ def test_fast_math_is_near(device: tack.Device) -> None:
         """
     )
     out = tack.zeros(1000)
-    k(out, x)
+    k(out, here(x))
     np.testing.assert_allclose(out.numpy(), np.sqrt(x) / (x + 1) + x * x, rtol=1e-5)
 
 
@@ -302,7 +302,7 @@ def test_floats_become_integers_by_truncation_and_saturation(device: tack.Device
                     out[i, 0] = {t}(x[i])
                     out[i, 1] = np.{NUMPY[t].__name__}(x[i])
             """
-        )(out, x)
+        )(out, here(x))
         one = [0 if math.isnan(v) else t.max if v > t.max else t.min if v < t.min else int(v) for v in x.tolist()]
         assert out.numpy().tolist() == [[v, v] for v in one], t
         assert [int(t(v)) for v in x] == one, "the same on the host"
@@ -322,7 +322,7 @@ def test_int_float_and_bool(device: tack.Device) -> None:
                 out[i, 4] = float(1).dtype == y.dtype
         """)
         out = tack.zeros((5, 5), tack.f64 if f64 else tack.f32)
-        got(out, x, tack.ones(1, out.dtype))
+        got(out, here(x), tack.ones(1, out.dtype))
         ints = [0.0 if math.isnan(v) else float(min(max(int(v), -(2**63)), 2**63 - 1)) for v in x.tolist()]
         expected = [[n, v * 2, bool(v), 1, 1] for n, v in zip(ints, x.tolist(), strict=True)]
         same(out.numpy(), np.array(expected, out.numpy().dtype))
@@ -336,14 +336,14 @@ def test_integers_are_cast_modulo_and_rounded_once(device: tack.Device, target: 
         )
         x = np.array(items, NUMPY[source])
         out = tack.zeros(len(x), target)
-        kernel(f"@tack.kernel\ndef k(out, x):\n    for i in range(len(x)):\n        out[i] = {target}(x[i])\n")(out, x)
+        kernel(f"@tack.kernel\ndef k(out, x):\n    for i in range(len(x)):\n        out[i] = {target}(x[i])\n")(out, here(x))
         same(out.numpy(), x.astype(NUMPY[target]))
 
 
 def test_floats_are_rounded_once(device: tack.Device) -> None:
     x = np.array([0.1, 1e300, -1e300, 1e-46, math.nan, 16777217.0, 2.0**128 * (1 - 2.0**-25)], np.float64)
     out = tack.zeros(len(x))
-    kernel("@tack.kernel\ndef k(out, x):\n    for i in range(len(x)):\n        out[i] = tack.f32(x[i])\n")(out, x)
+    kernel("@tack.kernel\ndef k(out, x):\n    for i in range(len(x)):\n        out[i] = tack.f32(x[i])\n")(out, here(x))
     with np.errstate(all="ignore"):
         same(out.numpy(), x.astype(np.float32))
 
@@ -368,7 +368,7 @@ def test_rounding_functions(device: tack.Device, t: DType) -> None:
             out[i, 9] = round(x[i]).dtype == tack.i64
             out[i, 10] = math.floor(x[i]).dtype == tack.i64
             out[i, 11] = tack.floor(x[i]).dtype == x.dtype
-    """)(out, x)
+    """)(out, here(x))
     with np.errstate(all="ignore"):
         wide = x.astype(np.float64)
         floats = [np.rint(wide), np.floor(wide), np.ceil(wide), np.trunc(wide)]
@@ -393,7 +393,7 @@ def test_bitcast_keeps_the_bits(device: tack.Device) -> None:
         """
     )
     out, back = tack.zeros(4, tack.u32), tack.zeros(4)
-    k(out, back, x)
+    k(out, back, here(x))
     assert out.tolist() == x.view(np.uint32).tolist() and np.array_equal(back.numpy().view(np.uint32), x.view(np.uint32))
 
 
@@ -425,7 +425,7 @@ def test_powers(device: tack.Device, t: DType) -> None:
             out[i, 3] = x[i] ** n
             out[i, 4] = x[i] ** 0.5
             out[i, 5] = math.pow(x[i], 0)
-    """)(out, x, 3)
+    """)(out, here(x), 3)
     with np.errstate(all="ignore"):
         np.testing.assert_allclose(out.numpy(), np.stack([x**2, x**3, x**-1.0, x**3, x**0.5, x**0], 1), rtol=1e-6)
 

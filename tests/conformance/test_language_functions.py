@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from language import define, kernel, refused
+from language import define, here, kernel, refused
 
 import tack
 
 
 def filled(text: str, n: int, *arguments: Any, dtype: Any = tack.f64, **names: Any) -> list[Any]:
     out = tack.zeros(n, dtype)
-    kernel(text, **names)(out, *arguments)
+    kernel(text, **names)(out, *map(here, arguments))
     return out.tolist()
 
 
@@ -79,7 +79,7 @@ def test_returns_anywhere_loops_included(device: tack.Device) -> None:
     n = np.array([-4, 0, 2, 3, 5, 9, 12, 40], np.int64)
     for limit in (3, 20, 10_000):
         out = tack.zeros(8, tack.i64)
-        names["k"](out, n, limit)
+        names["k"](out, here(n), limit)
         assert out.tolist() == [names["find"](int(v), limit) for v in n]
 
 

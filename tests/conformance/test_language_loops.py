@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from language import kernel, refused
+from language import here, kernel, refused
 
 import tack
 
 
 def filled(text: str, n: int, *arguments: Any, dtype: Any = tack.i64, **names: Any) -> list[Any]:
     out = tack.zeros(n, dtype)
-    kernel(text, **names)(out, *arguments)
+    kernel(text, **names)(out, *map(here, arguments))
     return out.tolist()
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from language import define, kernel, refused, same
+from language import define, here, kernel, refused, same
 
 import tack
 
@@ -71,7 +71,7 @@ def test_where_paths_meet_types_join(device: tack.Device) -> None:
             out[5] = total(x, n)
     """)
     out = tack.zeros(6, tack.f64)
-    k(out, np.full(4, 0.5, np.float32), 4)
+    k(out, here(np.full(4, 0.5, np.float32)), 4)
     assert out.tolist() == [1, 300, 1, 9, 1, 2.0]
 
 
@@ -208,7 +208,7 @@ def test_a_kernel_of_2000_lines(device: tack.Device) -> None:
         a = a * 3 + n if a % 2 else a + int(x[n % 4])
         a = (a + 2**63) % 2**64 - 2**63
     out = tack.zeros(1, tack.i64)
-    k(out, x)
+    k(out, here(x))
     assert out[0] == a
 
 
@@ -217,7 +217,7 @@ def test_a_chain_of_5000_terms(device: tack.Device) -> None:
     k = kernel("@tack.kernel\ndef k(out, x):\n    for i in range(len(x)):\n        out[i] = " + " + ".join(terms) + "\n")
     x = np.arange(4, dtype=np.int64)
     out = tack.zeros(4, tack.i64)
-    k(out, x)
+    k(out, here(x))
     assert out.tolist() == [sum(int(v) * n if n % 3 else n for n in range(5000)) for v in x]
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from language import DTYPES, INTEGERS, kernel, refused, same, values
+from language import DTYPES, INTEGERS, here, kernel, refused, same, values
 
 import tack
+from tack.runtime.dispatch import get_backend
 from tack.types import DType
 
 NUMPY = {
@@ -94,7 +95,7 @@ def test_integers_wrap_and_divide_as_pythons(device: tack.Device, t: DType) -> N
     pairs = list(itertools.product(interesting(t), interesting(t)))
     a, b = (np.array(column, NUMPY[t]) for column in zip(*pairs, strict=True))
     out = tack.zeros((len(pairs), 14), t)
-    k(out, a, b)
+    k(out, here(a), here(b))
     expected = [[*(integer(op, x, y, t) for op in INTEGER_OPERATIONS), wrap(-x, t), wrap(~x, t), wrap(abs(x), t), x] for x, y in pairs]
     same(out.numpy(), np.array(expected, NUMPY[t]))
 
@@ -128,7 +129,7 @@ def test_integer_powers_are_exact_modulo_the_type(device: tack.Device, t: DType)
         return 0 if y < 0 else wrap(pow(x, y, 1 << t.bits), t)
 
     out = tack.zeros((len(pairs), 5), t)
-    k(out, a, e, 6)
+    k(out, here(a), here(e), 6)
     expected = [[power(x, y, t), power(x, 7, t), power(x, 6, t), wrap(power(3, y, tack.i8), t), power(x, 2, t)] for x, y in pairs]
     same(out.numpy(), np.array(expected, NUMPY[t]))
 
@@ -154,8 +155,8 @@ def test_a_guarded_or_masked_off_lane_never_traps(device: tack.Device) -> None:
         a, b = rng.integers(0, 100, 333).astype(t), rng.integers(0, 3, 333).astype(t)
         low = np.iinfo(t).min
         a[5], b[5] = low, t(-1) if low else 0
-        out = np.zeros(333, t)
-        k(out, a, b)
+        out = tack.zeros(333, t)
+        k(out, here(a), here(b))
         wide = DTYPES[[NUMPY[d] for d in DTYPES].index(t)]
         for x, y, got in zip(a.tolist(), b.tolist(), out.tolist(), strict=True):
             d = integer("//", x, y, wide)
@@ -430,14 +431,15 @@ def test_a_float_is_not_stored_into_integers(device: tack.Device, t: DType) -> N
         text = f"@tack.kernel\ndef k(x, f):\n    for i in range(len(x)):\n        x[i] = {expression}\n"
         message = refused(text, TypeError, tack.ones(2, t), tack.ones(2))
         assert "int(...)" in message and str(t) in message
-    assert "int(...)" in refused("@tack.kernel\ndef k(x):\n    tack.atomic_add(x, 0, 0.5)\n", TypeError, tack.ones(2, t))
+    if t in get_backend().supported_atomic_dtypes:
+        assert "int(...)" in refused("@tack.kernel\ndef k(x):\n    tack.atomic_add(x, 0, 0.5)\n", TypeError, tack.ones(2, t))
 
 
 def test_bool_arrays_of_numpy_are_u8(device: tack.Device) -> None:
     k = kernel(
         "@tack.kernel\ndef k(out, m):\n    for i in range(len(m)):\n        out[i] = m[i] + (m.dtype == tack.u8)\n        m[i] = not m[i]\n"
     )
-    m = np.array([True, False, True])
+    m = here(np.array([True, False, True]))
     out = tack.zeros(3, tack.i32)
     k(out, m)
     assert out.tolist() == [2, 1, 2] and m.tolist() == [False, True, False]
@@ -464,7 +466,7 @@ def test_bit_functions(device: tack.Device, t: DType) -> None:
     pairs = list(itertools.product(interesting(t), interesting(t)))
     a, b = (np.array(column, NUMPY[t]) for column in zip(*pairs, strict=True))
     out = tack.zeros((len(pairs), 8), t)
-    k(out, a, b)
+    k(out, here(a), here(b))
     n, full = t.bits, (1 << t.bits) - 1
 
     def expected(x: int, y: int) -> list[int]:

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from language import kernel, refused
+from language import here, kernel, refused
 
 import tack
 
 
 def filled(text: str, n: int, *arguments: Any, dtype: Any = tack.i64, **names: Any) -> list[Any]:
     out = tack.zeros(n, dtype)
-    kernel(text, **names)(out, *arguments)
+    kernel(text, **names)(out, *map(here, arguments))
     return out.tolist()
 
 
@@ -345,7 +345,7 @@ def test_reductions(device: tack.Device, update: str, start: int, fold: Any) -> 
                 s = fold(s, int(v))
         s = (s + 2**63) % 2**64 - 2**63
         out = tack.zeros(2, tack.i64)
-        assert kernel(text)(out, x) == s
+        assert kernel(text)(out, here(x)) == s
         assert out.tolist() == [s, (s + 1 + 2**63) % 2**64 - 2**63]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from language import define, kernel, values
+from language import define, here, kernel, values
 
 import tack
 
@@ -300,7 +300,7 @@ def test_a_walrus_in_conditions_and_tests_of_loops(device: tack.Device) -> None:
         return m + v if (m := n * 2) > 2 else -m
 
     out = tack.zeros(6, tack.i32)
-    k(out, x)
+    k(out, here(x))
     assert out.tolist() == [one(int(v)) for v in x]
 
 
@@ -329,7 +329,7 @@ def test_the_truth_of_numbers_is_pythons(device: tack.Device) -> None:
     """)
     for value in NUMBERS:
         out = tack.zeros(6, tack.i32)
-        k(out, value, np.array([value]))
+        k(out, value, here(np.array([value])))
         t = bool(value)
         assert out.tolist() == [t, not t, 1 if t else 2, t, t, t], value
 
@@ -388,5 +388,5 @@ def test_conditional_expressions_evaluate_one_arm(device: tack.Device) -> None:
     """)
     x = np.arange(5, dtype=np.float32)
     out = tack.zeros(5)
-    k(out, x)
+    k(out, here(x))
     assert out.tolist() == [1, 2, 3, 4, -1]
