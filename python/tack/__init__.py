@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from . import _runtime
 from .arrays import Array
-from .compilation import CompiledKernel, compile
+from .compilation import CompiledKernel
+from .compilation import compile as compile  # noqa: A004
 from .creation import (
     arange,
     array,
@@ -148,10 +149,10 @@ _runtime.set_object_linker(link_for_cpu)
 
 # Names of Python's builtins (min, max, abs, ...) are left out: `from tack import *` should not hide those.
 __all__ = [
-    "Array", "CompileError", "CompileNameError", "CompileNotImplementedError", "CompileTypeError", "CompileValueError", "Device",
-    "UnsupportedError", "arange", "array", "array_from_ptr", "asarray", "concatenate", "config", "constant", "copyto", "debug", "device",
-    "device_count", "empty", "empty_like", "f32", "f64", "from_dlpack", "full", "full_like", "func", "get_default_device", "i8", "i16",
-    "i32", "i64", "inspect", "kernel", "linspace", "ones", "ones_like", "set_default_device", "sync", "texture3d", "u8", "u16", "u32",
-    "u64", "zeros", "zeros_like",
+    "Array", "CompileError", "CompileNameError", "CompileNotImplementedError", "CompileTypeError", "CompileValueError", "CompiledKernel",
+    "Device", "UnsupportedError", "arange", "array", "array_from_ptr", "asarray", "concatenate", "config", "constant", "copyto", "debug",
+    "device", "device_count", "empty", "empty_like", "f32", "f64", "from_dlpack", "full", "full_like", "func", "get_default_device", "i8",
+    "i16", "i32", "i64", "inspect", "kernel", "linspace", "ones", "ones_like", "set_default_device", "sync", "texture3d", "u8", "u16",
+    "u32", "u64", "zeros", "zeros_like",
     *(name for name in INTRINSICS if name not in ("abs", "divmod", "max", "min", "pow", "round")),
 ]  # fmt: skip

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gc
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from . import _runtime
 from .codegen import build_source
+from .codegen.dialects import dialect_of
 from .devices import title_of
 from .environment import environment_of, function_source
 from .frontend.infer import infer
@@ -111,7 +113,11 @@ def compile_source(function: KernelFunction, special: Specialization) -> KernelS
 
 
 def assemble(source: KernelSource, mode: str) -> str:
-    """The compiler's answer as text: ``mode`` "optimized" (after its passes) or "asm"."""
+    """The compiler's answer as text: ``mode`` "optimized" (after its passes) or "asm". GPUs' compilers have one such text for both."""
+    dialect = dialect_of(source.target)
+    if dialect is not None:
+        readable = replace(source, arch=dialect.readable(source.arch))
+        return _runtime.compile(readable).rstrip(b"\0").decode("utf-8", "replace")
     from .runtime.llvm_compiler import compile_ir
 
     output = "ir" if mode == "optimized" else "assembly"

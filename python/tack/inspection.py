@@ -22,9 +22,9 @@ def inspect(kernel: Any, *args: Any, mode: str = "source", **kwargs: Any) -> str
     ``args`` are a call's arguments; an array type such as ``tack.f32[:, :]`` may stand for an array. ``mode``:
 
     - ``"ir"``: tack's typed intermediate representation.
-    - ``"source"``: the text that the device's compiler gets (LLVM IR on the CPU).
-    - ``"optimized"``: that text after the compiler's optimizer.
-    - ``"asm"``: the machine code as assembly.
+    - ``"source"``: the text that the device's compiler gets (LLVM IR on the CPU, CUDA C++ on CUDA).
+    - ``"optimized"``: that text after the compiler's optimizer (PTX on CUDA).
+    - ``"asm"``: the machine code as assembly (PTX on CUDA).
     - ``"schedule"``: the launches of a call, with the measured costs behind the choice between one thread and all.
 
     The same checks as a call's are made and the same errors raised, but for workgroup functions on the CPU: NotImplementedError.

@@ -382,7 +382,8 @@ def test_signatures_that_kernels_cannot_have() -> None:
 def test_inspect_answers_text_and_launches_nothing(mode: str) -> None:
     x = tack.zeros(4)
     text = tack.inspect(copy, x, tack.ones(4), mode=mode)
-    assert isinstance(text, str) and "copy" in text and x.tolist() == [0.0] * 4
+    assert isinstance(text, str) and x.tolist() == [0.0] * 4
+    assert "copy" in text or (mode in ("optimized", "asm") and text.startswith("// simulated PTX"))
     assert isinstance(tack.inspect(copy, tack.f32[:], data=tack.f64[:], mode=mode), str)
 
 

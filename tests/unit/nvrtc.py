@@ -6,6 +6,7 @@ import ctypes
 import functools
 import importlib.util
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,25 @@ def library() -> Any:
             if "builtins" not in path.name and "alt" not in path.name:
                 return ctypes.CDLL(str(path))
     return None
+
+
+def joined(texts: Sequence[str]) -> str:
+    """Several kernels as one text, each in a namespace: the compiler's start costs more than a kernel."""
+    return "\n".join(f"namespace kernel{k} {{\n{text}\n}}" for k, text in enumerate(t.replace('extern "C" ', "") for t in texts))
+
+
+def refused(texts: Sequence[str], arch: str, options: Sequence[str] = (), batch: int = 24) -> list[str]:
+    """Compiles all texts, on two threads; answers what was said about those that were refused."""
+
+    def one(part: Sequence[str]) -> list[str]:
+        try:
+            compile_text(joined(part), arch, options)
+        except AssertionError as error:
+            return [f"{arch}: {error}"]
+        return []
+
+    with ThreadPoolExecutor(2) as pool:
+        return [line for found in pool.map(one, (texts[k : k + batch] for k in range(0, len(texts), batch))) for line in found]
 
 
 def compile_text(text: str, arch: str, options: Sequence[str] = ()) -> tuple[bytes, str]:

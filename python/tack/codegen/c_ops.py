@@ -284,6 +284,8 @@ class Ops:
             return self._cast_text(to, a)
         low, high = bounds(to)
         if not (low <= a.low and a.high <= high):
+            if a.wrapped is not None and to.bits < source.bits:  # the low bits, whatever the sign
+                return self._joined(to, f"({self.h.type(to)})({a.wrapped[0]})", UNARY, [a])
             return self._cast_text(to, a)
         if a.small and (is_small(to) or to == i64):  # int holds it, and is what C computes with: nothing to write
             return Expr(a.text, a.level, a.reads, a.size, a.low, a.high, small=True)

@@ -22,15 +22,21 @@ class Writer:
         self.lines: list[str] = []
         self.indent = 1
         self._file = ""
-        self._line = 0  # what a compiler believes the next line to be
+        self._line = 0  # of the last statement
+        self._believed = 0  # what a compiler takes the next line for
 
     def do(self, text: str, loc: Loc | None = None) -> None:
-        """A line of code that belongs to ``loc``."""
-        if loc is not None and loc.file and 0 < loc.line < _LAST_LINE and (loc.file != self._file or loc.line != self._line):
-            self.lines.append(f'#line {loc.line} "{quoted(loc.file)}"' if loc.file != self._file else f"#line {loc.line}")
+        """A line of code that belongs to ``loc``. What one line of the user's becomes has one directive, before it."""
+        if loc is not None and loc.file and 0 < loc.line < _LAST_LINE:
+            if loc.file != self._file:
+                self.lines.append(f'#line {loc.line} "{quoted(loc.file)}"')
+                self._believed = loc.line
+            elif loc.line not in (self._line, self._believed):
+                self.lines.append(f"#line {loc.line}")
+                self._believed = loc.line
             self._file, self._line = loc.file, loc.line
         self.lines.append("  " * self.indent + text)
-        self._line += 1
+        self._believed += 1
 
     def open(self, text: str, loc: Loc | None = None) -> None:
         """Begins a block."""

@@ -119,7 +119,10 @@ class Nvrtc::Job {
 };
 
 std::vector<std::byte> Nvrtc::compile(const KernelSource& source) const {
-  const int capability = capability_of(source.arch);
+  // An architecture called compute_90 asks for PTX, as in NVRTC's own option: text, for those who want to read it.
+  constexpr std::string_view virtual_prefix = "compute_";
+  const bool as_text = source.arch.starts_with(virtual_prefix);
+  const int capability = capability_of(as_text ? text("sm_", source.arch.substr(virtual_prefix.size())) : source.arch);
   if (capability < 0)
     throw Error(ErrorCode::invalid_argument, text("Kernel '", source.name, "': '", source.arch,
                                                   "' is no architecture of CUDA's; they are called sm_75, sm_90 and so on."));
@@ -131,7 +134,7 @@ std::vector<std::byte> Nvrtc::compile(const KernelSource& source) const {
                 text("Kernel '", source.name, "': NVRTC ", major, '.', minor, " (", library_.name(), ") compiles no more for ", source.arch,
                      ". Install an older one: pip install nvidia-cuda-nvrtc-cu12, and set TACK_LIBNVRTC to its library."));
   }
-  const bool ptx_only = target.starts_with("compute_") || !cubin || !cubin_size;
+  const bool ptx_only = as_text || target.starts_with(virtual_prefix) || !cubin || !cubin_size;
   std::vector<std::string> options{text("--gpu-architecture=", ptx_only ? "compute_" : "sm_", target.substr(target.find('_') + 1)),
                                    "--fmad=false", "--std=c++17", "-default-device"};
   for (std::string& word : words_of(source.options)) options.push_back(std::move(word));

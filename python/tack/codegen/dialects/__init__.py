@@ -39,6 +39,7 @@ class Dialect:
             compare-exchange, or of an operation of the same bits. ("cas", u32) and ("cas", u64) are always there.
         volatile: (type, address) -> a read from global memory that is done each time.
         options: whether fast math is asked for -> the compiler's options.
+        readable: architecture -> the one whose binary is text that people can read.
         reserved: words that no variable may have: keywords, and what the language or the printed code calls.
     """
 
@@ -65,6 +66,7 @@ class Dialect:
     atomics: Mapping[tuple[str, str], str]
     volatile: str
     options: Callable[[bool], str]
+    readable: Callable[[str], str]
     reserved: frozenset[str]
 
     def of(self, dtype: DType) -> str:

@@ -56,6 +56,10 @@ def _options(fast_math: bool) -> str:
     return "--use_fast_math" if fast_math else ""
 
 
+def _readable(arch: str) -> str:
+    return arch.replace("sm_", "compute_")  # PTX
+
+
 _WORDS: Final = """__global__ __device__ __shared__ threadIdx blockIdx blockDim gridDim warpSize dim3 float2 float3 float4 half
 sqrtf floorf ceilf truncf rintf fabsf copysignf fmaf sqrt floor ceil trunc rint fabs copysign fma atomicAdd atomicSub atomicMin atomicMax
 atomicAnd atomicOr atomicXor atomicExch atomicCAS"""
@@ -93,5 +97,6 @@ CUDA: Final = Dialect(
     atomics=_ATOMICS,
     volatile="*(volatile {}*){}",
     options=_options,
+    readable=_readable,
     reserved=C_WORDS | frozenset(_WORDS.split()),
 )
