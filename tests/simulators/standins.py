@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -76,6 +77,9 @@ def build(kind: str) -> Path:
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     (folder() / "objects").mkdir(exist_ok=True)
+    for old in folder().parent.iterdir():  # of sources that have changed since
+        if old != folder() and time.time() - old.stat().st_mtime > 86400:
+            shutil.rmtree(old, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as temporary:
         work = Path(temporary) / kind
         work.mkdir()

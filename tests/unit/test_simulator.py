@@ -139,6 +139,22 @@ def test_handles_end_with_their_objects() -> None:
     in_process(program_handles, devices=2)
 
 
+class Copy2D(ctypes.Structure):
+    _fields_ = [
+        (side + name, kind)
+        for side in ("source", "target")
+        for name, kind in (
+            ("x", c_size_t),
+            ("y", c_size_t),
+            ("kind", ctypes.c_uint),
+            ("host", c_void_p),
+            ("device", c_ulonglong),
+            ("array", c_void_p),
+            ("pitch", c_size_t),
+        )
+    ] + [("width", c_size_t), ("height", c_size_t)]
+
+
 def program_memory() -> None:
     gpu = Gpu()
     assert gpu.result("cuMemAlloc_v2", byref(c_ulonglong()), c_size_t(0)) == "INVALID_VALUE"
@@ -153,6 +169,17 @@ def program_memory() -> None:
     q = gpu.alloc(40)
     gpu.call("cuMemcpyDtoDAsync_v2", c_ulonglong(q), c_ulonglong(p), c_size_t(40), None)
     assert gpu.download(q, 40, ctypes.c_ubyte) == want
+    # Copies that find out by the addresses what is where.
+    there, back = (ctypes.c_ubyte * 40)(*range(40)), (ctypes.c_ubyte * 40)()
+    for to, source in ((q, ctypes.addressof(there)), (r := gpu.alloc(40), q), (ctypes.addressof(back), r)):
+        gpu.call("cuMemcpyAsync", c_ulonglong(to), c_ulonglong(source), c_size_t(40), None)
+    assert list(back) == list(range(40))
+    # Two rows of 8 bytes out of rows of 16.
+    rows = Copy2D(1, 0, 1, ctypes.addressof(there), 0, 0, 16, 0, 1, 2, 0, r, 0, 10, 8, 2)
+    gpu.call("cuMemcpy2D_v2", byref(rows))
+    assert gpu.download(r, 20, ctypes.c_ubyte)[10:18] == list(range(1, 9))
+    assert gpu.download(r, 40, ctypes.c_ubyte)[20:28] == list(range(17, 25))
+    gpu.free(r)
     assert gpu.reports() == []
 
     buffer = (ctypes.c_ubyte * 64)()

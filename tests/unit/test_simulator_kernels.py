@@ -88,9 +88,10 @@ BAD = {
     "assert": ("assert(n == 1);", "assertion failed: n == 1"),
     "trap": ("if (n == 0) __trap();", "the kernel called __trap()"),
     "lane": ("p[0] = __shfl_sync(1u, p[0], 0);", "a lane that its mask leaves out"),
+    "endless": ("while (n < 1) p[0] = n;", "it takes more than 1 seconds (TACK_SIM_TIMEOUT)"),
     "texture": ("p[0] = tex3D<float>(17, 0.f, 0.f, 0.f);", "samples a texture object that does not exist"),
 }
-RESULTS = {"assert": "ASSERT", "trap": "715", "stack": "ILLEGAL_ADDRESS", "texture": "ILLEGAL_ADDRESS"}
+RESULTS = {"endless": "702", "assert": "ASSERT", "trap": "715", "stack": "ILLEGAL_ADDRESS", "texture": "ILLEGAL_ADDRESS"}
 FRAME = """
 __device__ __noinline__ float deep(int n, float* p) {{
   float big[5000];
@@ -117,7 +118,7 @@ def program_bad() -> None:
 @pytest.mark.parametrize("case", BAD)
 def test_what_is_wrong_in_a_kernel_is_reported(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CASE", case)
-    in_process(program_bad, check=1, undefined=1)
+    in_process(program_bad, check=1, undefined=1, timeout=1)
 
 
 GOOD = """

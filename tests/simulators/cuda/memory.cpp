@@ -38,6 +38,9 @@ bool host_range(const char* function, const void* pointer) {
   return false;
 }
 
+// Whether it is memory of the driver's.
+bool known(std::uintptr_t address) { return Memory::instance().is_device_address(address) || Memory::instance().find(address).has_value(); }
+
 bool pinned(const void* pointer) {
   const std::optional<Allocation> found = Memory::instance().find(reinterpret_cast<std::uintptr_t>(pointer));
   return found && found->kind == MemoryKind::pinned;
@@ -255,6 +258,16 @@ Result cuMemcpyDtoH_v2(void* to, abi::DevicePointer from, std::size_t size) {
 Result cuMemcpyDtoD_v2(abi::DevicePointer to, abi::DevicePointer from, std::size_t size) {
   return call<"cuMemcpyDtoD_v2">(
       [&](const ContextPtr& context) { return copy_within("cuMemcpyDtoD_v2", context, context->queue.legacy().get(), to, from, size); });
+}
+
+// Between any two of host and device: the addresses say which.
+Result cuMemcpyAsync(abi::DevicePointer to, abi::DevicePointer from, std::size_t size, abi::Stream stream) {
+  return call<"cuMemcpyAsync">([&](const ContextPtr& context) {
+    const auto on = find_stream(context, stream);
+    if (!known(to)) return copy_out("cuMemcpyAsync", context, on.get(), reinterpret_cast<void*>(to), from, size);
+    if (!known(from)) return copy_in("cuMemcpyAsync", context, on.get(), to, reinterpret_cast<void*>(from), size);
+    return copy_within("cuMemcpyAsync", context, on.get(), to, from, size);
+  });
 }
 
 Result cuMemcpyHtoDAsync_v2(abi::DevicePointer to, const void* from, std::size_t size, abi::Stream stream) {

@@ -46,6 +46,9 @@ void lose(Context& context, const Fault& fault) {
     case Fault::Kind::trap:
       result = Result::illegal_instruction;
       break;
+    case Fault::Kind::timeout:
+      result = Result::launch_timeout;
+      break;
     case Fault::Kind::failure:
       break;
   }

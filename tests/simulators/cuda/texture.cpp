@@ -33,6 +33,25 @@ struct Copy3D {
   std::size_t width, height, depth;
 };
 
+// CUDA_MEMCPY2D.
+struct Side2D {
+  std::size_t x, y;
+  unsigned kind;
+  void* host;
+  abi::DevicePointer device;
+  void* array;
+  std::size_t pitch;
+};
+struct Copy2D {
+  Side2D from, to;
+  std::size_t width, height;
+};
+
+Copy3D in_3d(const Copy2D& copy) {
+  const auto side = [](const Side2D& s) { return Side{s.x, s.y, 0, 0, s.kind, s.host, s.device, s.array, nullptr, s.pitch, 0}; };
+  return {side(copy.from), side(copy.to), copy.width, copy.height, 1};
+}
+
 // CUDA_RESOURCE_DESC, of which only arrays are known here.
 struct ResourceDescription {
   int kind;
@@ -192,6 +211,22 @@ Result cuMemcpy3D_v2(const Copy3D* copy) {
 Result cuMemcpy3DAsync_v2(const Copy3D* copy, abi::Stream stream) {
   return call<"cuMemcpy3DAsync_v2">(
       [&](const ContextPtr& context) { return copy_3d(context, copy, find_stream(context, stream).get(), false); });
+}
+
+Result cuMemcpy2D_v2(const Copy2D* copy) {
+  return call<"cuMemcpy2D_v2">([&](const ContextPtr& context) {
+    if (copy == nullptr) return Result::invalid_value;
+    const Copy3D whole = in_3d(*copy);
+    return copy_3d(context, &whole, context->queue.legacy().get(), true);
+  });
+}
+
+Result cuMemcpy2DAsync_v2(const Copy2D* copy, abi::Stream stream) {
+  return call<"cuMemcpy2DAsync_v2">([&](const ContextPtr& context) {
+    if (copy == nullptr) return Result::invalid_value;
+    const Copy3D whole = in_3d(*copy);
+    return copy_3d(context, &whole, find_stream(context, stream).get(), false);
+  });
 }
 
 Result cuTexObjectCreate(unsigned long long* object, const ResourceDescription* resource, const TextureDescription* description,

@@ -40,6 +40,7 @@ Settings read() {
   if (order == "delayed") s.order = Order::delayed;
   if (order == "record") s.order = Order::record;
   s.delay = std::chrono::microseconds(number_of("TACK_SIM_DELAY", s.delay.count()));
+  s.timeout = number_of("TACK_SIM_TIMEOUT", s.timeout);
   s.check = number_of("TACK_SIM_CHECK", 1) != 0;
   s.undefined = number_of("TACK_SIM_UNDEFINED", 1) != 0;
   s.fail = text_of("TACK_SIM_FAIL");

@@ -25,6 +25,7 @@ struct Settings {
   int compiler_version = 13000;
   Order order = Order::lazy;
   std::chrono::microseconds delay{200};
+  long timeout = 60;      // seconds of a processor that a kernel may take; 0: as long as it likes
   bool check = true;      // every access of a kernel
   bool undefined = true;  // what C++ leaves undefined in arithmetic ends a kernel
   std::string fail, trace, report, cache, compiler, support;

@@ -290,6 +290,11 @@ class Grid {
 
   static void on_signal(int signal, unsigned long address) {
     Grid& grid = *current;
+    if (signal == FaultGuard::time) {
+      // Only the kernel's own code can be left anywhere; the engine's may hold a lock.
+      if (!grid.launch_.module->contains(address)) return;
+      grid.abandon(Fault::Kind::timeout, "it takes more than " + std::to_string(settings().timeout) + " seconds (TACK_SIM_TIMEOUT)");
+    }
     char hex[32];
     hexadecimal(hex, address);
     if (signal == FaultGuard::arithmetic)

@@ -24,7 +24,7 @@ struct Launch {
 };
 
 struct Fault {
-  enum class Kind { address, misaligned, assertion, trap, failure } kind;
+  enum class Kind { address, misaligned, assertion, trap, timeout, failure } kind;
   std::string text;
 };
 

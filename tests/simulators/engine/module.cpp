@@ -76,14 +76,4 @@ const SimKernel* Module::find(std::string_view kernel) const {
   return nullptr;
 }
 
-void* Module::variable(const char* name, std::size_t& size) const {
-  void* address = dlsym(library_, name);
-  Dl_info info{};
-  ElfW(Sym)* symbol = nullptr;
-  if (address == nullptr || dladdr1(address, &info, reinterpret_cast<void**>(&symbol), RTLD_DL_SYMENT) == 0 || symbol == nullptr)
-    return nullptr;
-  size = symbol->st_size;
-  return address;
-}
-
 }  // namespace sim

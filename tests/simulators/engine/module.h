@@ -20,8 +20,6 @@ class Module {
   Module& operator=(const Module&) = delete;
 
   const SimKernel* find(std::string_view kernel) const;
-  // The address and size of a variable of the module (__device__, __constant__), or null.
-  void* variable(const char* name, std::size_t& size) const;
   const SimModule& abi() const { return *abi_; }
   bool contains(unsigned long address) const { return address - image_ < image_size_; }
   // Bytes of shared memory that the module's kernels declare themselves.

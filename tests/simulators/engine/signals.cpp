@@ -1,9 +1,12 @@
 // engine/signals.cpp -- the signal handlers.
 #include "signals.h"
 
+#include <ucontext.h>
+
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -27,6 +30,48 @@ Handled handled[] = {{SIGSEGV, FaultGuard::memory, {}},
                      {SIGILL, FaultGuard::instruction, {}}};
 
 thread_local FaultGuard::Handler guard = nullptr;
+
+int timer_signal() { return SIGRTMIN + 7; }
+
+// The running thread's own timer, which counts the processor's time.
+struct Timer {
+  Timer() {
+    sigevent event{};
+    event.sigev_notify = SIGEV_THREAD_ID;
+    event.sigev_signo = timer_signal();
+    event._sigev_un._tid = gettid();
+    usable = timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) == 0;
+  }
+  ~Timer() {
+    if (usable) timer_delete(timer);
+  }
+  Timer(const Timer&) = delete;
+  Timer& operator=(const Timer&) = delete;
+
+  void set(long seconds, long nanoseconds = 0) const {
+    itimerspec when{};
+    when.it_value.tv_sec = seconds;
+    when.it_value.tv_nsec = nanoseconds;
+    if (usable) timer_settime(timer, 0, &when, nullptr);
+  }
+
+  timer_t timer{};
+  bool usable = false;
+};
+
+const Timer& own_timer() {
+  thread_local const Timer timer;
+  return timer;
+}
+
+unsigned long running_code(void* context) {
+  const mcontext_t& machine = static_cast<ucontext_t*>(context)->uc_mcontext;
+#if defined(__x86_64__)
+  return static_cast<unsigned long>(machine.gregs[REG_RIP]);
+#else
+  return machine.pc;
+#endif
+}
 
 // A kernel that overruns its stack leaves none for the handler.
 constexpr std::size_t signal_stack_size = 64 * 1024;
@@ -54,6 +99,12 @@ void on_signal(int signal, siginfo_t* info, void* context) {
   }
 }
 
+void on_timer(int, siginfo_t*, void* context) {
+  if (guard == nullptr) return;
+  guard(FaultGuard::time, running_code(context));
+  own_timer().set(0, 1'000'000);
+}
+
 }  // namespace
 
 FaultGuard::FaultGuard(Handler handler) {
@@ -63,10 +114,12 @@ FaultGuard::FaultGuard(Handler handler) {
   mine.ss_size = signal_stack.size();
   sigaltstack(&mine, &stack_before);
   guard = handler;
+  if (settings().timeout > 0) own_timer().set(settings().timeout);
 }
 
 FaultGuard::~FaultGuard() {
   guard = nullptr;
+  if (settings().timeout > 0) own_timer().set(0);
   sigaltstack(&stack_before, nullptr);
 }
 
@@ -79,6 +132,10 @@ void install_signal_handlers() {
       mine.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;  // the handler may leave by a switch to another stack
       sigaction(one.signal, &mine, &one.before);
     }
+    struct sigaction timer{};
+    timer.sa_sigaction = on_timer;
+    timer.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART;
+    sigaction(timer_signal(), &timer, nullptr);
   });
 }
 

@@ -3,10 +3,11 @@
 
 namespace sim {
 
-// While one lives, a fault on this thread goes to the handler, which does not return.
+// While one lives, a fault on this thread goes to the handler, which does not return; and so does, with the address of the code that runs,
+// the end of the time that a kernel may take, where the handler may return and is called again a little later.
 class FaultGuard {
  public:
-  static constexpr int memory = 0, arithmetic = 1, instruction = 2;
+  static constexpr int memory = 0, arithmetic = 1, instruction = 2, time = 3;
   using Handler = void (*)(int what, unsigned long address);
 
   explicit FaultGuard(Handler handler);
