@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "tack/error.hpp"
 #include "tack/export.hpp"
 
 namespace tack {
@@ -36,6 +37,16 @@ class TACK_API Queue {
   void download(void* destination, const void* source, std::size_t bytes);
   void copy(void* destination, const void* source, std::size_t bytes);
   void fill(void* destination, const void* element, std::size_t size, std::size_t count);
+  /// Does something of the device's that is not the queue's, such as allocating, where the failure of earlier work may come out as well.
+  template <class Work>
+  decltype(auto) attributed(Work work) {
+    try {
+      return work();
+    } catch (const Error& error) {
+      if (!error.fields().queued) throw;
+      throw attribute(error);
+    }
+  }
   /// Takes what a launched kernel reports: delivers it now, or on a queued device at the wait.
   void reported(Records records);
   /// Delivers what the launches before a wait that has just ended reported: prints it, and throws the first failure.
@@ -49,6 +60,8 @@ class TACK_API Queue {
   Queue(DeviceImpl& impl, Log& log, const std::string& device);
   /// The device ends: waits, logs what nobody has waited for, and lets go of code and buffers.
   void close() noexcept;
+  /// The failure of queued work, with the kernels that it may be of.
+  Error attribute(const Error& error);
   std::unique_ptr<Data> data_;
 };
 

@@ -13,7 +13,7 @@ std::shared_ptr<Buffer> Buffer::allocate(std::shared_ptr<Device> device, std::si
   struct Access : Buffer {};  // the constructor is private; this way object and count are one allocation
   // First the object, then the memory, so that nothing is lost when either fails.
   const std::shared_ptr<Buffer> buffer = std::make_shared<Access>();
-  const Allocator::Block block = device->allocator().allocate(bytes);
+  const Allocator::Block block = device->queue().attributed([&] { return device->allocator().allocate(bytes); });
   buffer->pointer_ = block.pointer;
   buffer->allocator_class_ = block.size_class;
   buffer->bytes_ = bytes;

@@ -81,7 +81,7 @@ std::shared_ptr<Kernel> Device::load(const KernelKey& key) {
       return nullptr;
     const std::optional<std::vector<std::byte>> binary = runtime.cache.get(binary_key(entry.content));
     if (!binary) return nullptr;
-    std::unique_ptr<ModuleImpl> module = impl_->load(*binary, entry.source);
+    std::unique_ptr<ModuleImpl> module = queue_->attributed([&] { return impl_->load(*binary, entry.source); });
     data_->loaded.fetch_add(1, std::memory_order_relaxed);
     const std::string name = entry.source.name;
     const std::shared_ptr<Kernel> kernel = data_->adopt(*this, key.digest, std::move(entry.source), std::move(module), true);
@@ -165,7 +165,7 @@ std::shared_ptr<Kernel> Device::Data::build_now(Device& device, const KernelSour
   bool from_cache = false;
   if (const std::optional<std::vector<std::byte>> binary = owner.cache.get(binary_key(content))) {
     try {
-      module = device.impl_->load(*binary, source);
+      module = device.queue_->attributed([&] { return device.impl_->load(*binary, source); });
       from_cache = true;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::corrupt) throw;
@@ -174,7 +174,7 @@ std::shared_ptr<Kernel> Device::Data::build_now(Device& device, const KernelSour
   }
   if (!module) {
     const std::vector<std::byte> binary = backend.compile(owner, source);
-    module = device.impl_->load(binary, source);
+    module = device.queue_->attributed([&] { return device.impl_->load(binary, source); });
     owner.cache.put(binary_key(content), binary);
   }
   (from_cache ? loaded : compiled).fetch_add(1, std::memory_order_relaxed);

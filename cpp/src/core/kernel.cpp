@@ -30,7 +30,7 @@ class Scratch {
       pointer_ = std::memset(cells_, 0, bytes);
       return;
     }
-    block_ = device.allocator().allocate(bytes);
+    block_ = device.queue().attributed([&] { return device.allocator().allocate(bytes); });
     pointer_ = block_.pointer;
     constexpr std::byte zero{};
     try {
@@ -181,7 +181,7 @@ class KernelCall {
       kernel_.device()->queue().launch(command);
     } catch (const Error& error) {
       const std::string context = text("Kernel '", plan_.source.name, '\'');
-      if (std::string_view(error.what()).find(context) != std::string_view::npos) throw;
+      if (error.fields().queued || std::string_view(error.what()).find(context) != std::string_view::npos) throw;
       throw error.with_context(context);
     }
   }

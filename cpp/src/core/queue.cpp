@@ -79,20 +79,9 @@ struct Queue::Data {
   Suspects suspects;
   std::atomic<bool> told{false};  // a failure of queued work has been thrown; a device that fails for good repeats it at every call
 
-  /// Does something in the queue; where the failure of earlier work comes out, says whose.
-  template <class Work>
-  void run(Work work) {
-    try {
-      work();
-    } catch (const Error& error) {
-      if (!error.fields().queued) throw;
-      told = true;
-      throw error.with_context(culprits());
-    }
-  }
   /// Does something that waits for all that was queued before; then code that nobody can be using any more goes.
   template <class Work>
-  void wait(Work work) {
+  void wait(Queue& queue, Work work) {
     if (!queued) return work();
     std::vector<std::unique_ptr<ModuleImpl>> unused;  // destroyed at the end, without the lock
     std::uint64_t launched = 0;
@@ -102,7 +91,7 @@ struct Queue::Data {
       launched = suspects.count();
     }
     try {
-      run(work);
+      queue.attributed(work);
     } catch (...) {
       // The queue may not be empty: keep the code.
       const std::lock_guard lock(mutex);
@@ -135,33 +124,38 @@ Queue::Queue(DeviceImpl& impl, Log& log, const std::string& device) : data_(std:
 
 Queue::~Queue() = default;
 
+Error Queue::attribute(const Error& error) {
+  data_->told = true;
+  return error.with_context(data_->culprits());
+}
+
 void Queue::launch(const LaunchCommand& command) {
   if (!data_->queued) {
     data_->impl.launch(command);
     return;
   }
-  data_->run([&] { data_->impl.launch(command); });
+  attributed([&] { data_->impl.launch(command); });
   data_->suspects.launched(command.module);
 }
 
 void Queue::upload(void* destination, const void* source, std::size_t bytes) {
-  data_->run([&] { data_->impl.upload(destination, source, bytes); });
+  attributed([&] { data_->impl.upload(destination, source, bytes); });
 }
 
 void Queue::download(void* destination, const void* source, std::size_t bytes) {
-  data_->wait([&] { data_->impl.download(destination, source, bytes); });
+  data_->wait(*this, [&] { data_->impl.download(destination, source, bytes); });
 }
 
 void Queue::copy(void* destination, const void* source, std::size_t bytes) {
-  data_->run([&] { data_->impl.copy(destination, source, bytes); });
+  attributed([&] { data_->impl.copy(destination, source, bytes); });
 }
 
 void Queue::fill(void* destination, const void* element, std::size_t size, std::size_t count) {
-  data_->run([&] { data_->impl.fill(destination, element, size, count); });
+  attributed([&] { data_->impl.fill(destination, element, size, count); });
 }
 
 void Queue::synchronize() {
-  data_->wait([&] { data_->impl.synchronize(); });
+  data_->wait(*this, [&] { data_->impl.synchronize(); });
   settle();
 }
 

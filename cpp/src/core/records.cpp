@@ -22,7 +22,8 @@ RecordTable::RecordTable(const KernelSource& source) : kernel(source.name), site
 
 Records::Records(Device& device, std::shared_ptr<const RecordTable> table) : device_(&device), table_(std::move(table)) {
   const std::size_t records = static_cast<std::size_t>(table_->fitting) + 1;  // the failure's as well
-  block_ = device_->allocator().allocate((header_words + records * table_->words) * sizeof(std::uint64_t));
+  const std::size_t bytes = (header_words + records * table_->words) * sizeof(std::uint64_t);
+  block_ = device_->queue().attributed([&] { return device_->allocator().allocate(bytes); });
   std::array<std::uint64_t, header_words> header{};
   header[fitting_word] = table_->fitting;
   try {
