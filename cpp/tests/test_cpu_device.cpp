@@ -410,11 +410,72 @@ TEST_CASE("what an entry costs: hints, samples, sizes") {
     cost.ran_serial(1000000, 1000000);
     CHECK_FALSE(cost.holding_off());
     for (int i = 0; i < 40; ++i) cost.ran_parallel(1000000, 2000000, 1100000);
-    int spell = 0;
-    while (cost.holding_off()) ++spell;
-    CHECK(spell == 64);
+    CHECK(cost.holding_off());
+    while (cost.holding_off()) {
+    }
     for (int i = 0; i < 40; ++i) cost.ran_parallel(1000000, 1000000, 500000);
     CHECK_FALSE(cost.holding_off());
+  }
+  SUBCASE("the longer threads have not helped, the more rarely they are tried") {
+    constexpr double serial_ns = 1e6, wall_ns = 2e6;
+    EntryCost cost(1);
+    cost.ran_serial(1000000, serial_ns);
+    std::vector<int> spells;
+    int tried = 0;
+    for (int launch = 0, spell = 0; launch < 5000; ++launch) {
+      if (cost.holding_off()) {
+        ++spell;
+        cost.ran_serial(1000000, serial_ns);
+        continue;
+      }
+      if (spell != 0) spells.push_back(spell);
+      spell = 0;
+      ++tried;
+      cost.ran_parallel(1000000, 2 * wall_ns, wall_ns);
+    }
+    REQUIRE(spells.size() > 8);
+    for (std::size_t i = 0; i < spells.size(); ++i) CHECK(spells[i] == std::min(4 << std::min<std::size_t>(i, 20), 512));
+    CHECK(tried < 40);
+    while (cost.holding_off()) {
+    }
+    for (int i = 0; i < 40; ++i) cost.ran_parallel(1000000, serial_ns, serial_ns / 2);  // now they help
+    while (!cost.holding_off()) cost.ran_parallel(1000000, 2 * wall_ns, wall_ns);
+    int spell = 1;
+    while (cost.holding_off()) ++spell;
+    CHECK(spell == 4);
+  }
+  SUBCASE("a wrong verdict is revised within a few launches") {
+    // 10^7 gathers: 35 ms on one thread, 19 on two.
+    constexpr std::int64_t n = 10000000;
+    constexpr double serial_ns = 35e6, wall_ns = 19e6;
+    const auto serial_launches = [&](EntryCost& cost) {
+      int serial = 0;
+      for (int launch = 0; launch < 60; ++launch) {
+        if (cost.holding_off()) {
+          ++serial;
+          cost.ran_serial(n, serial_ns);
+        } else {
+          cost.ran_parallel(n, 2 * wall_ns, wall_ns);
+        }
+      }
+      CHECK_FALSE(cost.holding_off());
+      CHECK(cost.predict(n) > 0.7 * serial_ns);
+      return serial;
+    };
+    SUBCASE("of a hint that is too low") {
+      EntryCost cost(1.2);
+      CHECK(serial_launches(cost) == 1);
+    }
+    SUBCASE("of a probe that ran in the caches") {
+      EntryCost cost(1.2);
+      cost.probed(n, 8e6);
+      CHECK(serial_launches(cost) == 1);
+    }
+    SUBCASE("of a launch that ran when the processor was faster") {
+      EntryCost cost(1.2);
+      cost.ran_serial(n, 8e6);
+      CHECK(serial_launches(cost) <= 4);
+    }
   }
 }
 

@@ -31,7 +31,8 @@ constexpr int pieces_per_thread = 4;
 constexpr std::int64_t line_iterations = 64;  // pieces of cheap iterations start at multiples: no two threads store to one cache line
 constexpr double first_measure_ns = 1e7, last_measure_ns = 1e10, measure_growth = 10;  // at most 3 % of the time goes into measuring
 constexpr double useless_ratio = 0.95, retry_ratio = 0.85;
-constexpr int hold_off_launches = 64;
+constexpr int longest_spell = 512;  // launches without threads
+constexpr float slow_rise = 0.125f, quick_rise = 0.5f;
 
 int size_class(std::int64_t iterations) noexcept { return (63 - std::countl_zero(static_cast<std::uint64_t>(iterations))) / 6; }
 
@@ -83,12 +84,12 @@ bool EntryCost::measured_short(std::int64_t iterations) const noexcept {
          static_cast<double>(ns_[c].load(std::memory_order_relaxed)) * n < short_ns;
 }
 
-void EntryCost::sample(std::int64_t iterations, double ns_per_iteration) noexcept {
+void EntryCost::sample(std::int64_t iterations, double ns_per_iteration, double rise) noexcept {
   const auto c = static_cast<std::size_t>(size_class(iterations));
   const double old = static_cast<double>(ns_[c].load(std::memory_order_relaxed));
   // The first run of all is often a cold one, and a run may be interrupted: down quickly, up slowly. Where the cost depends on values,
   // a change is no accident.
-  const double weight = old < 0 ? 1.0 : ns_per_iteration < old || varies() ? 0.5 : 0.125;
+  const double weight = old < 0 ? 1.0 : ns_per_iteration < old || varies() ? 0.5 : rise;
   // A run that lost its core for a while took a thousand times as long: a rise is believed when the next run shows it too.
   const double before = static_cast<double>(previous_[c].exchange(static_cast<float>(ns_per_iteration), std::memory_order_relaxed));
   const double seen = ns_per_iteration > old && before >= 0 ? std::max(old, std::min(ns_per_iteration, before)) : ns_per_iteration;
@@ -100,18 +101,35 @@ void EntryCost::sample(std::int64_t iterations, double ns_per_iteration) noexcep
   }
 }
 
-void EntryCost::ran_serial(std::int64_t iterations, double ns) noexcept { sample(iterations, ns / static_cast<double>(iterations)); }
+void EntryCost::probed(std::int64_t iterations, double ns) noexcept { sample(iterations, ns / static_cast<double>(iterations), slow_rise); }
+
+void EntryCost::ran_serial(std::int64_t iterations, double ns) noexcept {
+  const auto c = static_cast<std::size_t>(size_class(iterations));
+  if (!timed_[c].exchange(true, std::memory_order_relaxed)) {  // what a probe or the threads' time told is forgotten
+    ns_[c].store(-1.0f, std::memory_order_relaxed);
+    previous_[c].store(-1.0f, std::memory_order_relaxed);
+  }
+  // A spell without threads is there to find out whether they were left out for a wrong reason.
+  const double rise = hold_off_.load(std::memory_order_relaxed) > 0 ? quick_rise : slow_rise;
+  sample(iterations, ns / static_cast<double>(iterations), rise);
+}
 
 void EntryCost::ran_parallel(std::int64_t iterations, double busy_ns, double wall_ns) noexcept {
   const double serial_ns = predict(iterations);
   // Threads slow one another down where memory is the limit, so their time is an upper bound of the serial cost: it may only lower it.
-  if (busy_ns < serial_ns) sample(iterations, busy_ns / static_cast<double>(iterations));
+  if (busy_ns < serial_ns) sample(iterations, busy_ns / static_cast<double>(iterations), slow_rise);
   if (varies() || !(serial_ns > 0) || serial_ns == unknown) return;
   const double old = static_cast<double>(ratio_.load(std::memory_order_relaxed));
   double ratio = old + (std::min(wall_ns / serial_ns, 4.0) - old) / 8;
   if (ratio > useless_ratio) {
-    hold_off_.store(hold_off_launches, std::memory_order_relaxed);
+    // The serial time may be a guess, which a single serial launch corrects. It may have been measured at a bad moment, so the first spells
+    // are short. Where threads never help, trying them again costs less and less.
+    const int spell = timed_[static_cast<std::size_t>(size_class(iterations))].load(std::memory_order_relaxed) ? spell_.load() : 1;
+    hold_off_.store(spell, std::memory_order_relaxed);
+    if (spell > 1) spell_.store(std::min(2 * spell, longest_spell), std::memory_order_relaxed);
     ratio = retry_ratio;
+  } else if (ratio < gain_needed) {
+    spell_.store(first_spell, std::memory_order_relaxed);
   }
   ratio_.store(static_cast<float>(ratio), std::memory_order_relaxed);
 }
@@ -192,7 +210,7 @@ std::int64_t Schedule::probe(EntryCost& cost, const Launch& launch, std::int64_t
     done = end;
     if (ns < probe_ns && done < iterations) continue;
     // Counted as a measurement of launches of this size, for want of a better one.
-    cost.ran_serial(iterations, ns / length * static_cast<double>(iterations));
+    cost.probed(iterations, ns / length * static_cast<double>(iterations));
     break;
   }
   return done;

@@ -38,9 +38,12 @@ class EntryCost {
   bool varies() const noexcept { return hint_ < 0; }
 
   void ran_serial(std::int64_t iterations, double ns) noexcept;
+  /// What `iterations` would take on one thread, going by a few of them. Counts until a whole launch is timed.
+  void probed(std::int64_t iterations, double ns) noexcept;
   /// `busy_ns`: all threads' time in the kernel; `wall_ns`: the caller's.
   void ran_parallel(std::int64_t iterations, double busy_ns, double wall_ns) noexcept;
-  /// Threads have not helped this entry lately (memory already saturated, other programs on the cores): a spell without them. Counts down.
+  /// Threads have not helped this entry lately (memory already saturated, other programs on the cores): a spell of launches without them,
+  /// twice as long each time that it turns out so again. Counts down.
   bool holding_off() noexcept;
 
   /// The last measurement in ns per iteration; negative before the first.
@@ -54,17 +57,21 @@ class EntryCost {
 
  private:
   bool measured_short(std::int64_t iterations) const noexcept;
-  void sample(std::int64_t iterations, double ns_per_iteration) noexcept;
+  /// `rise`: the weight of a sample that is above what was known.
+  void sample(std::int64_t iterations, double ns_per_iteration, double rise) noexcept;
 
-  static constexpr int classes = 11;  // launch sizes by powers of 64
+  static constexpr int classes = 11;     // launch sizes by powers of 64
+  static constexpr int first_spell = 4;  // launches
   const double hint_;
   const std::int64_t short_below_;  // fewer iterations are short even if the hint is far off; 0 without a hint
   std::array<std::atomic<float>, classes> ns_;
   std::array<std::atomic<float>, classes> previous_;  // the last sample as it was
   std::array<std::atomic<std::uint8_t>, classes> samples_{};
+  std::array<std::atomic<bool>, classes> timed_{};  // a whole launch ran on one thread
   std::atomic<float> latest_{-1.0f};
-  std::atomic<float> ratio_{0.5f};  // wall time over the serial prediction, of parallel launches
-  std::atomic<int> hold_off_{0};
+  std::atomic<float> ratio_{0.5f};       // wall time over the serial prediction, of parallel launches
+  std::atomic<int> hold_off_{0};         // launches left of the present spell without threads
+  std::atomic<int> spell_{first_spell};  // length of the next one
 };
 
 /// What a fan-out costs beyond the evenly divided work, in ns; negative before it is measured.
