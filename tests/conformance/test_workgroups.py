@@ -386,6 +386,71 @@ def test_groups_and_shared_memory_have_limits(device: tack.Device) -> None:
         greedy(tack.ones(4))
 
 
+# kind -> its call; the page: CUDA has atomics of 32- and 64-bit integers, f32 and f64
+ATOMICS = {
+    **{kind: f"tack.atomic_{kind}(x, 0, 1)" for kind in ("add", "sub", "min", "max", "exchange")},
+    **{kind: f"tack.atomic_{kind}_(x, 0, 1)" for kind in ("and", "or")},
+    "xor": "tack.atomic_xor(x, 0, 1)",
+    "cas": "tack.atomic_cas(x, 0, 1, 2)",
+}
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["array", "shared"])
+@pytest.mark.parametrize("kind", ATOMICS)
+def test_atomics_outside_of_the_table_are_refused_before_anything_is_compiled(kind: str, shared: bool) -> None:
+    call = ATOMICS[kind]
+    lines = ["@tack.kernel", "def bump(x):", "    for i in range(len(x)):"]
+    if shared:
+        lines.append("        s = tack.shared_like(x, 4)")
+        call = call.replace("(x,", "(s,")
+    text = "\n".join([*lines, f"        {call}", ""])
+    name = f"<atomic {kind} {shared}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    names: dict[str, Any] = {"tack": tack, "__name__": "atomics"}
+    exec(compile(text, name, "exec"), names)
+    for dtype in (tack.i8, tack.u8, tack.i16, tack.u16):
+        with pytest.raises(tack.UnsupportedError) as caught:
+            tack.compile(names["bump"], dtype[:], target="cuda:sm_90")
+        assert caught.value.kernel == "bump"
+        assert str(caught.value) == (
+            f"Kernel 'bump': tack.atomic_{kind} of {dtype} arrays is not supported on CUDA.\n"
+            "  Atomic array types there: tack.f32, tack.f64, tack.i32, tack.i64, tack.u32, tack.u64."
+        )
+    if kind in ("and", "or", "xor"):
+        for dtype in (tack.f32, tack.f64):
+            with pytest.raises(tack.CompileTypeError, match="works on integers, and '[xs]' is a tack.f"):
+                tack.compile(names["bump"], dtype[:], target="cuda:sm_90")
+
+
+@with_groups
+def test_a_failed_check_ends_no_thread_of_a_group(device: tack.Device) -> None:
+    @tack.kernel(block=32)
+    def beyond(out, x):
+        for i in range(len(out)):
+            s = tack.shared(tack.f32, 32)
+            s[tack.thread_id() * 2] = x[i]
+            tack.barrier()
+            out[i] = tack.block_sum(1)
+
+    @tack.kernel(block=32)
+    def asserts(out, x):
+        for i in range(len(x)):
+            assert x[i] < 9, "too large"
+            out[i] = tack.block_max(x[i])
+
+    x = np.arange(70, dtype=np.float32) % 10
+    with tack.debug():
+        out = tack.zeros(70)
+        with pytest.raises(IndexError, match=r"(?s)beyond.*index [0-9]+ is outside of 's' of shape \(32,\)"):
+            beyond(out, tack.array(x))
+            device.synchronize()
+        with pytest.raises(AssertionError, match="(?s)asserts.*too large"):
+            asserts(out, tack.array(x))
+            device.synchronize()
+        asserts(out, tack.array(x % 9))
+        np.testing.assert_array_equal(out.numpy(), np.full(70, 8, np.float32)[:64].tolist() + [(x % 9)[64:].max()] * 6)
+
+
 def test_the_size_of_a_group_is_checked_where_the_kernel_is_made() -> None:
     for block in (0, 1025, -1):
         with pytest.raises(ValueError, match=r"@tack.kernel\(block=-?[0-9]+\): a group has 1 to 1024 threads"):

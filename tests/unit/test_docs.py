@@ -132,9 +132,8 @@ def as_pattern(node: ast.expr) -> str:
 
 # What a page cannot show: another device's lack, a limit of Python's parser, a changed file, tack's own library.
 NOT_SHOWN = (
-    *("are not supported on", "is not supported on", "arrays is not supported", "nests too deeply", "source", "it takes .+ arguments"),
-    *("is not implemented yet", "not a number", "is not known", "outside a loop"),
-    *("in flow that is not uniform", "in a loop that reduces into", ": a group has", "shared memory of"),  # of devices with groups
+    *("are not supported on", "is not supported on", "nests too deeply", "source", "it takes .+ arguments"),
+    *("not a number", "is not known", "outside a loop", "threads on"),
 )
 
 

@@ -123,7 +123,7 @@ class Workgroups(Textures):
             "jump": f"whether control leaves at {where} depends on",
         }[split.kind]
         self.fail(
-            f"{_name(collective)} in flow that is not uniform: {what} {_described(split.root)}, so not all of the group need come.",
+            f"{_name(collective)} in flow that is not uniform: {what} {_described(split.root)}, so some threads may not come.",
             collective.loc,
             "Let all threads reach it: move it out, and leave under the condition only what differs. Arguments, shapes, "
             "tack.block_id() and results of block reductions are the same for all.",
