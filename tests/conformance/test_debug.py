@@ -335,7 +335,8 @@ def test_asserts_cost_nothing_outside_of_debug_mode(device: tack.Device) -> None
             x[i] = 2.0 * x[i]
 
     x = tack.ones(10)
-    texts = [tack.inspect(tack.kernel(f), x, x, mode="optimized") for f in (bare, asserting)]
+    mode = "optimized" if device.type == "cpu" else "source"
+    texts = [re.sub("#line.*\n", "", tack.inspect(tack.kernel(f), x, x, mode=mode)) for f in (bare, asserting)]
     assert texts[0] == texts[1].replace("asserting", "bare")
 
 

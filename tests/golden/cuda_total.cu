@@ -64,7 +64,7 @@ extern "C" __global__ void __launch_bounds__(64) tack_total_1(const f64* x, i64 
   }
 }
 
-extern "C" __global__ void __launch_bounds__(1) tack_total_2(i64 x_shape0, i64 x_shape1, u64* scratch) {
+extern "C" __global__ void __launch_bounds__(256) tack_total_2(i64 x_shape0, i64 x_shape1, u64* scratch) {
   const i64 t = (i64)((u64)tack_max_i64(-(0 - x_shape0), 0) * tack_max_i64(-(0 - x_shape1), 0));
   const i64 t_1 = tack_max_i64((i64)((u64)t + 1023) >> 10, 1024);
   const i64 t_2 = (i64)((u64)t + t_1 - 1);
@@ -74,16 +74,31 @@ extern "C" __global__ void __launch_bounds__(1) tack_total_2(i64 x_shape0, i64 x
   const i64 t_4 = t_2 / t_3;
   const i64 t_5 = (i64)((u64)t_2 - (u64)t_4 * t_3);
   const i64 t_6 = test ? 0 : test_1 ? (i64)(0 - (u64)t_2) : (i64)((u64)t_4 - (t_5 != 0 && (t_5 ^ t_3) < 0));
-  f64 total = __longlong_as_double((long long)(scratch[0]));
-  for (i64 block = 0; block < t_6; ++block) {
-    total = total + __longlong_as_double((long long)(scratch[3 + block]));
+  const u32 lane = threadIdx.x;
+  __shared__ u64 partials[1024];
+  for (i64 k = lane; k < t_6; k += 256) {
+    partials[k] = scratch[3 + k];
   }
-  scratch[0] = (unsigned long long)__double_as_longlong(total);
-  f64 total_1 = __longlong_as_double((long long)(scratch[1]));
-  for (i64 block_1 = 0; block_1 < t_6; ++block_1) {
-    total_1 = tack_min_f64(total_1, __longlong_as_double((long long)(scratch[1027 + block_1])));
+  __syncthreads();
+  if (lane == 0) {
+    f64 total = __longlong_as_double((long long)(scratch[0]));
+    for (i64 k = 0; k < t_6; ++k) {
+      total = total + __longlong_as_double((long long)(partials[k]));
+    }
+    scratch[0] = (unsigned long long)__double_as_longlong(total);
   }
-  scratch[1] = (unsigned long long)__double_as_longlong(total_1);
+  __syncthreads();
+  for (i64 k_1 = lane; k_1 < t_6; k_1 += 256) {
+    partials[k_1] = scratch[1027 + k_1];
+  }
+  __syncthreads();
+  if (lane == 0) {
+    f64 total_1 = __longlong_as_double((long long)(scratch[1]));
+    for (i64 k_1 = 0; k_1 < t_6; ++k_1) {
+      total_1 = tack_min_f64(total_1, __longlong_as_double((long long)(partials[k_1])));
+    }
+    scratch[1] = (unsigned long long)__double_as_longlong(total_1);
+  }
 }
 
 extern "C" __global__ void __launch_bounds__(1) tack_total_3(u64* scratch) {

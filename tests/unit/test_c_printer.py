@@ -185,7 +185,7 @@ def test_indices_of_the_layouts() -> None:
 
 def test_groups_of_the_entries() -> None:
     source = printed(total())
-    assert [(e.group, e.whole_groups, e.rank) for e in source.entries] == [(1, False, 1), (64, True, 1), (1, False, 1), (1, False, 1)]
+    assert [(e.group, e.whole_groups, e.rank) for e in source.entries] == [(1, False, 1), (64, True, 1), (256, True, 1), (1, False, 1)]
     for options, bound in (({}, 256), ({"block": 64}, 64)):
         build = saxpy()
         build.kernel.options.update(options)

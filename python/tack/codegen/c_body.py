@@ -17,7 +17,6 @@ from .c_memory import Memory, Parameters
 from .c_names import Names
 from .c_ops import Ops
 from .c_records import check, record, report
-from .c_reduce import combine
 from .c_text import Writer
 from .lower import LibraryCall
 from .walk import Walk, instructions, run
@@ -76,6 +75,24 @@ class Body:
             else:
                 yield self.control.loop(node)
         self._blocks.pop()
+
+    def before_last(self, block: Block) -> If | None:
+        """Prints the instructions of a block that are followed by an If and nothing else; answers that, its block still open."""
+        *first, last = block.body
+        if not isinstance(last, If) or not all(isinstance(node, Instr) for node in first):
+            return None
+        self._blocks.append(block)
+        for node in first:
+            assert isinstance(node, Instr)
+            self._declare(node)
+            self._instr(node)
+        self._declare(last)
+        self.flush(self.facts.changed[last])
+        return last
+
+    def close(self, blocks: int) -> None:
+        """Ends blocks that ``before_last`` has left open."""
+        del self._blocks[len(self._blocks) - blocks :]
 
     def looped(self, block: Block) -> None:
         """The body of a loop over iterations."""
@@ -203,8 +220,6 @@ class Body:
         elif op == "keep":
             assert isinstance(node.attr, Var)
             self.kept[node.attr] = self.held(node.args[0], self.value(node.args[0]), node.attr.name, node.loc).text
-        elif op == "combine":
-            combine(self, node)
         elif op in ("check", "check_index"):
             check(self, node)
         elif op in ("record", "report"):

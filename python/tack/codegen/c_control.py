@@ -112,10 +112,26 @@ class Control:
             return
         w.open(f"if ({cond.text}) {{", node.loc)
         yield body.block(node.then)
-        if node.orelse.body:
+        chained = braces = 0
+        while node.orelse.body:
             w.middle("} else {")
-            yield body.block(node.orelse)
-        w.close()
+            begin = len(w.lines)
+            inner = body.before_last(node.orelse)
+            if inner is None:
+                yield body.block(node.orelse)
+                break
+            cond = body.value(inner.cond)
+            if len(w.lines) == begin:  # an elif
+                w.lines[-1] = w.lines[-1].replace("else", f"else if ({cond.text})")
+            else:
+                w.open(f"if ({cond.text}) {{", inner.loc)
+                braces += 1
+            yield body.block(inner.then)
+            node = inner
+            chained += 1
+        body.close(chained)
+        for _ in range(1 + braces):
+            w.close()
 
     def scope(self, node: Scope) -> Walk[None]:
         w = self.body.w

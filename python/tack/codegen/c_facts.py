@@ -28,7 +28,7 @@ def changes(instr: Instr) -> frozenset[Cell]:
         return frozenset({instr.attr})
     if instr.op in STORES:
         return frozenset({memory_of(indices_of(instr)[0])})
-    if instr.op in ("set_cell", "combine"):
+    if instr.op == "set_cell":
         return frozenset({"scratch"})
     return _BARRIER if instr.op == "barrier" else _NOTHING
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import isfinite, prod
 
 from ..ir.arith import bitcast
@@ -171,8 +172,10 @@ class Memory:
 
     def cell(self, dtype: DType, place: str) -> Expr:
         """A scalar's value; ``place`` counts words."""
-        word = f"{self.p.scratch()}[{place}]"
-        reads: frozenset[Cell] = frozenset({"scratch"})
+        return self.of_word(dtype, f"{self.p.scratch()}[{place}]", frozenset({"scratch"}))
+
+    def of_word(self, dtype: DType, word: str, reads: frozenset[Cell] = frozenset()) -> Expr:
+        """The scalar in the low bits of a word."""
         if dtype == BOOL:
             return Expr(f"{word} != 0", EQUAL, reads, 1, 0, 1, small=True)
         if dtype.is_float:
@@ -181,8 +184,7 @@ class Memory:
             return self.ops.value(dtype, text, reads, 2)
         if dtype == u64:
             return self.ops.value(u64, word, reads, 1)
-        low_high = self.ops.value(dtype, "")
-        return Expr(f"({self.h.type(dtype)}){word}", UNARY, reads, 1, low_high.low, low_high.high, low_high.small)
+        return replace(self.ops.value(dtype, f"({self.h.type(dtype)}){word}", reads, 1), level=UNARY)
 
     def set_cell(self, dtype: DType, place: str, value: Expr) -> str:
         return f"{self.p.scratch()}[{place}] = {self.as_word(dtype, value)};"

@@ -18,7 +18,7 @@ from .c_helpers import Helpers
 from .c_memory import Parameters
 from .c_names import Names, legal
 from .c_records import stopped
-from .c_reduce import print_blocks
+from .c_reduce import COMBINERS, index_name, is_combination, print_blocks, print_combination
 from .dialects import Dialect
 from .legalize import simplify
 from .lower import LibraryCall, Lowering, MathLibrary
@@ -94,19 +94,24 @@ class _Entry:
         self.names = Names(helpers.dialect.reserved)
         self.p = Parameters(helpers, self.names, written)
         root = frozenset(r.var for r in entry.reductions)
-        blocks = [entry.prologue, entry.body] if entry.reductions else [Block([*entry.prologue.body, *entry.body.body])]
-        self.blocks = blocks
-        self.body = Body(helpers, self.p, self.names, Facts.of(*blocks, outer=root), words)
+        apart = entry.reductions or is_combination(entry)
+        self.blocks = [entry.prologue, entry.body] if apart else [Block([*entry.prologue.body, *entry.body.body])]
+        self.body = Body(helpers, self.p, self.names, Facts.of(*self.blocks, outer=root), words)
         self.body.calls = calls
 
     def function(self, block: int, usual: int, out: Text) -> str:
         """The definition; adds the entry to ``out``."""
         entry, body, w = self.entry, self.body, self.body.w
         group = block
+        whole = True
         if entry.reductions:
             group = WIDTH
             print_blocks(body, entry, self.stops)
+        elif is_combination(entry):
+            group = COMBINERS
+            print_combination(body, entry)
         else:
+            whole = False
             if entry.single:
                 group = 1
             self._threads()
@@ -122,7 +127,7 @@ class _Entry:
         params = ", ".join(declarations.values())
         lines = [f"{head}{params}) {{", *(f"  {line}" for line in self.p.head), *w.lines, "}"]
         rank = 1 if entry.reductions else entry.rank
-        out.entries.append(EntryPoint(entry.symbol, list(declarations), rank, -1.0, group=group, whole_groups=bool(entry.reductions)))
+        out.entries.append(EntryPoint(entry.symbol, list(declarations), rank, -1.0, group=group, whole_groups=whole))
         return "\n".join(lines)
 
     def _threads(self) -> None:
@@ -142,7 +147,7 @@ class _Entry:
         rank = entry.rank
         extents = [self.p.launch("extent", dim) for dim in range(rank)]
         plain = rank == 1 and entry.start[0] == 0 and entry.step[0] == 1
-        at = names.new(self._name(0) if plain else "iteration")
+        at = names.new(index_name(entry, 0) if plain else "iteration")
         w.do(f"const {number} {at} = ({number}){d.group} * {d.group_size} + {d.thread};")
         total = " * ".join(extents)
         if any(i.op == "present" for i in instructions(entry.body)):
@@ -167,10 +172,6 @@ class _Entry:
             elif dim:
                 rest = f"{rest} / {extents[dim]}"
 
-    def _name(self, dim: int) -> str:
-        names = self.entry.indices
-        return names[dim].lstrip("_") or f"i{dim}" if dim < len(names) else f"i{dim}"
-
     def _index(self, dim: int, place: str) -> None:
         """start + place * step."""
         entry, number = self.entry, self.h.type(i64)
@@ -178,10 +179,12 @@ class _Entry:
         factor = self.p.launch("step", dim) if step is None else str(step)
         scaled = place if step == 1 else f"{place} * {factor}"
         text = scaled if start == 0 else f"{self.p.launch('start', dim) if start is None else start} + {scaled}"
-        name = self.names.new(self._name(dim))
+        name = self.names.new(index_name(entry, dim))
         low, high = -(1 << 63), (1 << 63) - 1
         if start is not None and step is not None:
             most = entry.columns - 1 if dim == entry.rank - 1 and entry.columns is not None else _MOST_ITERATIONS
             low, high = start + min(0, most * step), start + max(0, most * step)
-        self.body.w.do(f"const {number} {name} = {text};")
-        self.body.index[dim] = Expr(name, low=low, high=high)
+        small = INT[0] <= low and high <= INT[1]
+        held = self.h.type(i32) if small else number
+        self.body.w.do(f"const {held} {name} = {f'({held})({text})' if small else text};")
+        self.body.index[dim] = Expr(name, low=low, high=high, small=small)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, cast
 
 from ..ir.arith import identity
 from ..ir.nodes import Instr
-from ..ir.reduction import WIDTH
-from ..types import BOOL, DType, i64, u32
+from ..ir.reduction import BLOCKS, WIDTH
+from ..types import BOOL, DType, i64, u32, u64
 from .c_expr import ADD, MUL, Expr
 from .c_records import stopped
 
@@ -18,7 +18,15 @@ if TYPE_CHECKING:
     from .c_body import Body
     from .params import EntryPlan
 
-__all__ = ["combine", "print_blocks"]
+__all__ = ["COMBINERS", "index_name", "is_combination", "print_blocks", "print_combination"]
+
+COMBINERS = 256  # threads that combine blocks' results
+
+
+def index_name(entry: EntryPlan, dim: int) -> str:
+    """What the loop's variable along ``dim`` is called."""
+    given = entry.indices[dim].lstrip("_") if dim < len(entry.indices) else ""
+    return given or f"i{dim}"
 
 
 def _folded(body: Body, op: str, dtype: DType, a: Expr, b: Expr) -> str:
@@ -74,7 +82,7 @@ def _iterations(body: Body, entry: EntryPlan, lane: str, low: str, high: str) ->
     rank = entry.rank
 
     def index(dim: int, place: str, level: int) -> None:
-        name = names.new(entry.indices[dim] if dim < len(entry.indices) else f"i{dim}")
+        name = names.new(index_name(entry, dim))
         known = entry.start[dim], entry.step[dim]
         scaled = place if known[1] == 1 else f"{f'({place})' if level < MUL else place} * {stride[dim]}"
         w.do(f"const {number} {name} = {scaled if known[0] == 0 else f'{first[dim]} + {scaled}'};")
@@ -110,16 +118,39 @@ def _iterations(body: Body, entry: EntryPlan, lane: str, low: str, high: str) ->
     w.close()
 
 
-def combine(body: Body, node: Instr) -> None:
-    """Folds the blocks' partial results, in order, into the reduction's cell."""
-    assert isinstance(node.attr, tuple)
-    op, partials, cell, dtype = cast("tuple[str, int, int, DType]", node.attr)
-    w, names, loc = body.w, body.names, node.loc
-    blocks = body.value(node.args[0])
-    total, k = names.new("total"), names.new("block")
-    w.do(f"{body.h.type(dtype)} {total} = {body.memory.cell(dtype, str(cell // 8)).text};", loc)
-    w.open(f"for ({body.h.type(i64)} {k} = 0; {k} < {blocks.at(MUL)}; ++{k}) {{", loc)
-    partial = body.memory.cell(dtype, f"{partials // 8} + {k}")
-    w.do(f"{total} = {_folded(body, op, dtype, body.ops.value(dtype, total), partial)};", loc)
-    w.close()
-    w.do(body.memory.set_cell(dtype, str(cell // 8), body.ops.value(dtype, total)), loc)
+def is_combination(entry: EntryPlan) -> bool:
+    """Whether the entry is the one that combines blocks' results."""
+    return entry.single and any(isinstance(node, Instr) and node.op == "combine" for node in entry.body.body)
+
+
+def print_combination(body: Body, entry: EntryPlan) -> None:
+    """The whole of an entry that folds the blocks' partial results, in order, into the reductions' cells: by one thread, for which the
+    group has brought them together, since a fold waits for each of its operands.
+    """
+    w, h, names = body.w, body.h, body.names
+    body.print(entry.prologue)
+    lane, shelf = names.new("lane"), names.new("partials")
+    w.do(f"const {h.type(u32)} {lane} = {h.dialect.thread};")
+    w.do(f"{h.dialect.shared} {h.type(u64)} {shelf}[{BLOCKS}];")
+    nodes = [node for node in entry.body.body if isinstance(node, Instr)]
+    for k, node in enumerate(nodes):
+        if node.op != "combine":
+            continue
+        assert isinstance(node.attr, tuple)
+        op, partials, cell, dtype = cast("tuple[str, int, int, DType]", node.attr)
+        blocks = body.held(node.args[0], body.value(node.args[0]), "blocks", node.loc).at(MUL)
+        at = names.new("k")
+        w.open(f"for ({h.type(i64)} {at} = {lane}; {at} < {blocks}; {at} += {COMBINERS}) {{", node.loc)
+        w.do(f"{shelf}[{at}] = {body.p.scratch()}[{partials // 8} + {at}];")
+        w.close()
+        w.do(h.dialect.barrier)
+        w.open(f"if ({lane} == 0) {{")
+        total = names.new("total")
+        w.do(f"{h.type(dtype)} {total} = {body.memory.cell(dtype, str(cell // 8)).text};")
+        w.open(f"for ({h.type(i64)} {at} = 0; {at} < {blocks}; ++{at}) {{")
+        w.do(f"{total} = {_folded(body, op, dtype, body.ops.value(dtype, total), body.memory.of_word(dtype, f'{shelf}[{at}]'))};")
+        w.close()
+        w.do(body.memory.set_cell(dtype, str(cell // 8), body.ops.value(dtype, total)))
+        w.close()
+        if k + 1 < len(nodes):
+            w.do(h.dialect.barrier)
