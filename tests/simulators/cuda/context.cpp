@@ -22,77 +22,56 @@ std::atomic<Initialized> state{Initialized::no};
 
 bool valid_device(int device) { return device >= 0 && device < settings().devices; }
 
-// Device attributes by number (CUdevice_attribute in the driver's manual) of the simulated device.
+// Device attributes by number (CUdevice_attribute in the driver's manual) of the simulated device; all others are 0.
+struct Attribute {
+  int number, value;
+};
+constexpr Attribute attributes[] = {
+    {1, 1024},         // threads of a block
+    {2, 1024},         // ... along x
+    {3, 1024},         // ... along y
+    {4, 64},           // ... along z
+    {5, 2147483647},   // blocks of a grid along x
+    {6, 65535},        // ... along y
+    {7, 65535},        // ... along z
+    {8, 49152},        // shared memory of a block
+    {9, 65536},        // constant memory
+    {10, 32},          // warp
+    {11, 2147483647},  // pitch
+    {12, 65536},       // registers of a block
+    {13, 1500000},     // clock, kHz
+    {14, 512},         // texture alignment
+    {15, 1},           // copies beside kernels
+    {16, 4},           // multiprocessors
+    {19, 1},           // mapped host memory
+    {21, 131072},      // width of textures in 1 dimension
+    {22, 131072},      // ... in 2
+    {23, 65536},       // height in 2
+    {24, 16384},       // width in 3
+    {25, 16384},       // height in 3
+    {26, 16384},       // depth in 3
+    {31, 1},           // concurrent kernels
+    {32, 1},           // ECC
+    {36, 1200000},     // memory clock, kHz
+    {37, 256},         // memory bus, bits
+    {38, 4194304},     // second-level cache
+    {39, 2048},        // threads of a multiprocessor
+    {41, 1},           // unified addresses
+    {81, 102400},      // shared memory of a multiprocessor
+    {82, 65536},       // registers of a multiprocessor
+    {97, 101376},      // shared memory of a block that asks for more
+};
+
 int attribute(int number, int device) {
   const auto changed = settings().attributes.find(number);
   if (changed != settings().attributes.end()) return changed->second;
-  const int architecture = settings().architecture(device);
-  switch (number) {
-    case 1:
-      return 1024;  // threads of a block
-    case 2:
-    case 3:
-      return 1024;  // ... along x and y
-    case 4:
-      return 64;  // ... along z
-    case 5:
-      return 2147483647;  // blocks of a grid along x
-    case 6:
-    case 7:
-      return 65535;  // ... along y and z
-    case 8:
-      return 49152;  // shared memory of a block
-    case 9:
-      return 65536;  // constant memory
-    case 10:
-      return 32;  // warp
-    case 11:
-      return 2147483647;  // pitch
-    case 12:
-    case 82:
-      return 65536;  // registers of a block, of a multiprocessor
-    case 13:
-      return 1500000;  // clock, kHz
-    case 14:
-      return 512;  // texture alignment
-    case 15:
-    case 19:
-    case 31:
-    case 32:
-    case 41:
-      return 1;  // copies beside kernels, mapped host memory, concurrent kernels, ECC, unified addresses
-    case 16:
-      return 4;  // multiprocessors
-    case 21:
-    case 22:
-      return 131072;  // width of textures in 1 and 2 dimensions
-    case 23:
-      return 65536;  // height of textures in 2 dimensions
-    case 24:
-    case 25:
-    case 26:
-      return 16384;  // textures in 3 dimensions
-    case 33:
-      return device + 1;  // PCI bus
-    case 36:
-      return 1200000;  // memory clock, kHz
-    case 37:
-      return 256;  // memory bus, bits
-    case 38:
-      return 4 << 20;  // second-level cache
-    case 39:
-      return 2048;  // threads of a multiprocessor
-    case 75:
-      return architecture / 10;
-    case 76:
-      return architecture % 10;
-    case 81:
-      return 102400;  // shared memory of a multiprocessor
-    case 97:
-      return 101376;  // shared memory of a block that asks for more
-    default:
-      return 0;
-  }
+  constexpr int bus = 33, major = 75, minor = 76;
+  if (number == bus) return device + 1;
+  if (number == major) return settings().architecture(device) / 10;
+  if (number == minor) return settings().architecture(device) % 10;
+  const Attribute* found =
+      std::find_if(std::begin(attributes), std::end(attributes), [&](const Attribute& a) { return a.number == number; });
+  return found == std::end(attributes) ? 0 : found->value;
 }
 
 }  // namespace

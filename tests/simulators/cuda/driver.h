@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "../engine/address.h"
 #include "../engine/control.h"
 #include "../engine/grid.h"
 #include "../engine/memory.h"
@@ -108,11 +109,11 @@ bool sticky(Result result);
 
 template <class Handle>
 std::uint64_t bits(Handle handle) {
-  return reinterpret_cast<std::uint64_t>(handle);
+  return std::bit_cast<std::uint64_t>(handle);
 }
 template <class Handle>
 Handle handle_of(std::uint64_t value) {
-  return reinterpret_cast<Handle>(value);
+  return std::bit_cast<Handle>(value);
 }
 
 // A function's name as a template argument, so that each has its own counter.

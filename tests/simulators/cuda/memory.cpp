@@ -8,7 +8,7 @@
 namespace sim::cuda {
 namespace {
 
-constexpr std::size_t staged_copy = 64 * 1024;
+constexpr std::size_t staged_copy = 65536;
 
 std::string hexadecimal(std::uintptr_t value) {
   char text[32];
@@ -32,7 +32,7 @@ bool device_range(const char* function, std::uintptr_t address, std::size_t size
 }
 
 bool host_range(const char* function, const void* pointer) {
-  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  const auto address = address_of(pointer);
   if (pointer != nullptr && !Memory::instance().is_device_address(address)) return true;
   refuse(function, "the host address " + hexadecimal(address) + " is " + Memory::instance().describe(address));
   return false;
@@ -42,16 +42,14 @@ bool host_range(const char* function, const void* pointer) {
 bool known(std::uintptr_t address) { return Memory::instance().is_device_address(address) || Memory::instance().find(address).has_value(); }
 
 bool pinned(const void* pointer) {
-  const std::optional<Allocation> found = Memory::instance().find(reinterpret_cast<std::uintptr_t>(pointer));
+  const std::optional<Allocation> found = Memory::instance().find(address_of(pointer));
   return found && found->kind == MemoryKind::pinned;
 }
 
 void move(std::uintptr_t to, std::uintptr_t from, std::size_t size) {
   const Memory::Opened source(Memory::instance(), from), target(Memory::instance(), to);
-  std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), size);
+  std::memmove(pointer_to(to), pointer_to<const void>(from), size);
 }
-
-std::uintptr_t address_of(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
 
 Result copy_in(const char* function, const ContextPtr& context, Stream* stream, abi::DevicePointer to, const void* from, std::size_t size) {
   if (stream == nullptr) return invalid_handle;
@@ -102,7 +100,7 @@ Result fill(const char* function, const ContextPtr& context, Stream* stream, abi
   context->submit(*stream, [=] {
     const Memory::Opened opened(Memory::instance(), to);
     for (std::size_t row = 0; row < height; ++row) {
-      T* first = reinterpret_cast<T*>(to + row * pitch);
+      T* first = pointer_to<T>(to + row * pitch);
       for (std::size_t i = 0; i < width; ++i) first[i] = value;
     }
   });
@@ -115,7 +113,7 @@ Result allocate_pinned(const ContextPtr& context, void** pointer, std::size_t si
   if (start == 0) return Result::out_of_memory;
   const std::lock_guard lock(context->mutex);
   context->pinned.insert(start);
-  *pointer = reinterpret_cast<void*>(start);
+  *pointer = pointer_to(start);
   return Result::success;
 }
 
@@ -217,7 +215,7 @@ Result cuPointerGetAttribute(void* data, int attribute, abi::DevicePointer point
         return Result::success;  // as the device sees it
       case 4:                    // as the host sees it
         if (on_device) return Result::invalid_value;
-        *static_cast<void**>(data) = reinterpret_cast<void*>(pointer);
+        *static_cast<void**>(data) = pointer_to(pointer);
         return Result::success;
       case 8:
         *static_cast<unsigned*>(data) = 0;
@@ -264,8 +262,8 @@ Result cuMemcpyDtoD_v2(abi::DevicePointer to, abi::DevicePointer from, std::size
 Result cuMemcpyAsync(abi::DevicePointer to, abi::DevicePointer from, std::size_t size, abi::Stream stream) {
   return call<"cuMemcpyAsync">([&](const ContextPtr& context) {
     const auto on = find_stream(context, stream);
-    if (!known(to)) return copy_out("cuMemcpyAsync", context, on.get(), reinterpret_cast<void*>(to), from, size);
-    if (!known(from)) return copy_in("cuMemcpyAsync", context, on.get(), to, reinterpret_cast<void*>(from), size);
+    if (!known(to)) return copy_out("cuMemcpyAsync", context, on.get(), pointer_to(to), from, size);
+    if (!known(from)) return copy_in("cuMemcpyAsync", context, on.get(), to, pointer_to(from), size);
     return copy_within("cuMemcpyAsync", context, on.get(), to, from, size);
   });
 }

@@ -1,7 +1,7 @@
 // cuda/nvrtc.cpp -- the NVRTC stand-in: takes CUDA C++ text, compiles it for the host, gives it out as cubin and PTX.
 #include <algorithm>
 #include <cctype>
-#include <cstring>
+#include <cstdlib>
 #include <iterator>
 #include <memory>
 #include <set>
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "../engine/address.h"
 #include "../engine/compile.h"
 #include "../engine/control.h"
 #include "../engine/table.h"
@@ -36,7 +37,7 @@ using namespace sim;
   X(no_lowered_names_before, NVRTC_ERROR_NO_LOWERED_NAMES_BEFORE_COMPILATION, 9)     \
   X(name_expression, NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID, 10)                      \
   X(internal, NVRTC_ERROR_INTERNAL_ERROR, 11)
-#define SIM_NVRTC_ENUMERATOR(name, original, value) name = value,
+#define SIM_NVRTC_ENUMERATOR(name, original, value) name = (value),
 enum class Outcome : int { SIM_NVRTC_RESULTS(SIM_NVRTC_ENUMERATOR) };
 #undef SIM_NVRTC_ENUMERATOR
 
@@ -73,7 +74,7 @@ Outcome call(F body) {
 template <Name name, class F>
 Outcome call_on(void* handle, F body) {
   return call<name>([&] {
-    const auto program = programs().find(reinterpret_cast<std::uint64_t>(handle));
+    const auto program = programs().find(address_of(handle));
     return program == nullptr ? Outcome::invalid_program : body(*program);
   });
 }
@@ -142,15 +143,15 @@ std::string read_options(const std::vector<std::string>& given, Options& options
     std::string key = option.substr(0, equals);
     std::string value = equals == std::string::npos ? "" : option.substr(equals + 1);
     if (key == "--gpu-architecture" || key == "-arch") {
-      char kind[16] = "", letter[4] = "";
-      int number = 0;
-      if (std::sscanf(value.c_str(), "%15[a-z]_%d%3s", kind, &number, letter) < 2) return option;
-      bool supported = false;
-      for (const int a : architectures) supported = supported || a == number;
-      options.virtual_architecture = std::strcmp(kind, "compute") == 0;
-      if (!supported || (!options.virtual_architecture && std::strcmp(kind, "sm") != 0)) return option;
-      options.image.architecture = number;
-      options.image.specific = letter[0] == 'a';
+      const std::size_t low_line = value.find('_');
+      const std::string kind = value.substr(0, low_line);
+      char* end = nullptr;
+      const long number = low_line == std::string::npos ? 0 : std::strtol(value.c_str() + low_line + 1, &end, 10);
+      const bool supported = std::find(std::begin(architectures), std::end(architectures), number) != std::end(architectures);
+      if (!supported || (kind != "compute" && kind != "sm") || (*end != '\0' && std::string_view(end) != "a")) return option;
+      options.virtual_architecture = kind == "compute";
+      options.image.architecture = static_cast<int>(number);
+      options.image.specific = *end == 'a';
     } else if (key == "--fmad" || key == "-fmad") {
       if (value != "true" && value != "false") return option;
       contract = value == "true";
@@ -225,7 +226,7 @@ std::string foreign_names(const std::string& text, const std::string& name) {
     const std::string word = code.substr(at, end - at);
     if (known.contains(word) || !seen.insert(word).second) continue;
     const auto line = std::count(code.begin(), code.begin() + static_cast<std::ptrdiff_t>(at), '\n') + 1;
-    out += name + "(" + std::to_string(line) + "): error: identifier \"" + word + "\" is undefined\n";
+    out.append(name).append("(").append(std::to_string(line)).append("): error: identifier \"").append(word).append("\" is undefined\n");
   }
   return out;
 }
@@ -268,7 +269,7 @@ Outcome give_size(const std::string& text, std::size_t extra, std::size_t* size)
 
 Outcome give(const std::string& text, std::size_t extra, char* out) {
   if (out == nullptr) return Outcome::invalid_input;
-  std::memcpy(out, text.c_str(), text.size() + extra);
+  std::copy_n(text.c_str(), text.size() + extra, out);  // with the zero at its end where it is text
   return Outcome::success;
 }
 
@@ -319,14 +320,14 @@ Outcome nvrtcCreateProgram(void** program, const char* text, const char* name, i
     auto made = std::make_shared<Program>();
     made->text = text;
     made->name = name == nullptr || *name == '\0' ? "default_program" : name;
-    *program = reinterpret_cast<void*>(programs().add(made));
+    *program = pointer_to(programs().add(made));
     return Outcome::success;
   });
 }
 
 Outcome nvrtcDestroyProgram(void** program) {
   return call<"nvrtcDestroyProgram">([&] {
-    if (program == nullptr || programs().remove(reinterpret_cast<std::uint64_t>(*program)) == nullptr) return Outcome::invalid_program;
+    if (program == nullptr || programs().remove(address_of(*program)) == nullptr) return Outcome::invalid_program;
     *program = nullptr;
     return Outcome::success;
   });

@@ -81,7 +81,7 @@ char* row(const Side& side, TexelArray* texels, std::size_t j, std::size_t k) {
     return reinterpret_cast<char*>(texels->texels.data()) + line + side.x;
   }
   const bool host = side.kind == 1;
-  char* base = host ? static_cast<char*>(side.host) : reinterpret_cast<char*>(side.device);
+  char* base = host ? static_cast<char*>(side.host) : pointer_to<char>(side.device);
   return base + ((side.z + k) * side.height + side.y + j) * side.pitch + side.x;
 }
 
@@ -95,7 +95,7 @@ Result check_side(const Side& side, const std::shared_ptr<ArrayObject>& array, c
   }
   const std::size_t pitch = side.pitch, height = side.height;
   if (right > pitch || (copy.depth > 1 && bottom > height)) return Result::invalid_value;
-  const std::uintptr_t start = side.kind == 1 ? reinterpret_cast<std::uintptr_t>(side.host) : side.device;
+  const std::uintptr_t start = side.kind == 1 ? address_of(side.host) : side.device;
   if (side.kind == 1) {
     if (!Memory::instance().is_device_address(start)) return Result::success;
   } else {

@@ -9,10 +9,10 @@ SimWindow sim_window;
 alignas(1024) char sim_dynamic_shared[227 * 1024];
 
 // The linker gives these names to the ends of the sections of the same name; absent sections leave them null.
-extern const SimKernel __start_sim_kernels[] __attribute__((weak));
-extern const SimKernel __stop_sim_kernels[] __attribute__((weak));
-extern char __start_sim_shared[] __attribute__((weak));
-extern char __stop_sim_shared[] __attribute__((weak));
+extern const SimKernel kernels_start[] __asm__("__start_sim_kernels") __attribute__((weak));
+extern const SimKernel kernels_stop[] __asm__("__stop_sim_kernels") __attribute__((weak));
+extern char shared_start[] __asm__("__start_sim_shared") __attribute__((weak));
+extern char shared_stop[] __asm__("__stop_sim_shared") __attribute__((weak));
 
 extern __attribute__((visibility("default"))) SimModule sim_module;
 SimModule sim_module = {SIM_ABI_VERSION,
@@ -22,10 +22,10 @@ SimModule sim_module = {SIM_ABI_VERSION,
                         &gridDim,
                         &sim_services,
                         &sim_window,
-                        __start_sim_kernels,
-                        __stop_sim_kernels,
-                        __start_sim_shared,
-                        __stop_sim_shared,
+                        kernels_start,
+                        kernels_stop,
+                        shared_start,
+                        shared_stop,
                         sim_dynamic_shared,
                         sizeof(sim_dynamic_shared)};
 }
@@ -45,32 +45,35 @@ inline void check(const void* pointer, unsigned long size, unsigned kind, bool a
 }  // namespace
 
 // The names and meanings are those of the interface between GCC or clang and a thread sanitizer's runtime library.
+#define SIM_HOOK(name, ...)                               \
+  void tsan_##name(__VA_ARGS__) __asm__("__tsan_" #name); \
+  void tsan_##name(__VA_ARGS__)
 extern "C" {
 void sim_atomic_access(const void* p, unsigned long n) { check(p, n, SIM_ATOMIC); }
-void __tsan_init() {}
-void __tsan_func_entry(void*) {}
-void __tsan_func_exit() {}
-void __tsan_read1(void* p) { check(p, 1, SIM_READ); }
-void __tsan_read2(void* p) { check(p, 2, SIM_READ); }
-void __tsan_read4(void* p) { check(p, 4, SIM_READ); }
-void __tsan_read8(void* p) { check(p, 8, SIM_READ); }
-void __tsan_read16(void* p) { check(p, 16, SIM_READ); }
-void __tsan_write1(void* p) { check(p, 1, SIM_WRITE); }
-void __tsan_write2(void* p) { check(p, 2, SIM_WRITE); }
-void __tsan_write4(void* p) { check(p, 4, SIM_WRITE); }
-void __tsan_write8(void* p) { check(p, 8, SIM_WRITE); }
-void __tsan_write16(void* p) { check(p, 16, SIM_WRITE); }
+SIM_HOOK(init) {}
+SIM_HOOK(func_entry, void*) {}
+SIM_HOOK(func_exit) {}
+SIM_HOOK(read1, void* p) { check(p, 1, SIM_READ); }
+SIM_HOOK(read2, void* p) { check(p, 2, SIM_READ); }
+SIM_HOOK(read4, void* p) { check(p, 4, SIM_READ); }
+SIM_HOOK(read8, void* p) { check(p, 8, SIM_READ); }
+SIM_HOOK(read16, void* p) { check(p, 16, SIM_READ); }
+SIM_HOOK(write1, void* p) { check(p, 1, SIM_WRITE); }
+SIM_HOOK(write2, void* p) { check(p, 2, SIM_WRITE); }
+SIM_HOOK(write4, void* p) { check(p, 4, SIM_WRITE); }
+SIM_HOOK(write8, void* p) { check(p, 8, SIM_WRITE); }
+SIM_HOOK(write16, void* p) { check(p, 16, SIM_WRITE); }
 // Accesses to types whose alignment is less than their size, such as copies of structs.
-void __tsan_unaligned_read2(void* p) { check(p, 2, SIM_READ, false); }
-void __tsan_unaligned_read4(void* p) { check(p, 4, SIM_READ, false); }
-void __tsan_unaligned_read8(void* p) { check(p, 8, SIM_READ, false); }
-void __tsan_unaligned_read16(void* p) { check(p, 16, SIM_READ, false); }
-void __tsan_unaligned_write2(void* p) { check(p, 2, SIM_WRITE, false); }
-void __tsan_unaligned_write4(void* p) { check(p, 4, SIM_WRITE, false); }
-void __tsan_unaligned_write8(void* p) { check(p, 8, SIM_WRITE, false); }
-void __tsan_unaligned_write16(void* p) { check(p, 16, SIM_WRITE, false); }
-void __tsan_read_range(void* p, unsigned long n) { sim_services.access(reinterpret_cast<unsigned long>(p), n, SIM_READ); }
-void __tsan_write_range(void* p, unsigned long n) { sim_services.access(reinterpret_cast<unsigned long>(p), n, SIM_WRITE); }
-void __tsan_vptr_update(void**, void*) {}
-void __tsan_vptr_read(void**) {}
+SIM_HOOK(unaligned_read2, void* p) { check(p, 2, SIM_READ, false); }
+SIM_HOOK(unaligned_read4, void* p) { check(p, 4, SIM_READ, false); }
+SIM_HOOK(unaligned_read8, void* p) { check(p, 8, SIM_READ, false); }
+SIM_HOOK(unaligned_read16, void* p) { check(p, 16, SIM_READ, false); }
+SIM_HOOK(unaligned_write2, void* p) { check(p, 2, SIM_WRITE, false); }
+SIM_HOOK(unaligned_write4, void* p) { check(p, 4, SIM_WRITE, false); }
+SIM_HOOK(unaligned_write8, void* p) { check(p, 8, SIM_WRITE, false); }
+SIM_HOOK(unaligned_write16, void* p) { check(p, 16, SIM_WRITE, false); }
+SIM_HOOK(read_range, void* p, unsigned long n) { sim_services.access(reinterpret_cast<unsigned long>(p), n, SIM_READ); }
+SIM_HOOK(write_range, void* p, unsigned long n) { sim_services.access(reinterpret_cast<unsigned long>(p), n, SIM_WRITE); }
+SIM_HOOK(vptr_update, void**, void*) {}
+SIM_HOOK(vptr_read, void**) {}
 }

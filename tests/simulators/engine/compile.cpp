@@ -18,8 +18,6 @@
 
 #include "control.h"
 
-extern char** environ;
-
 namespace sim {
 namespace {
 
@@ -54,6 +52,7 @@ bool execute(const std::vector<std::string>& command, std::string& log) {
   posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
   posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& part : command) arguments.push_back(const_cast<char*>(part.c_str()));
   arguments.push_back(nullptr);
   // The compiler runs in the plain locale and without what the process under test has preloaded.

@@ -16,9 +16,11 @@ std::string text_of(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+long number(const std::string& text) { return std::strtol(text.c_str(), nullptr, 0); }
+
 long number_of(const char* name, long otherwise) {
   const std::string text = text_of(name);
-  return text.empty() ? otherwise : std::strtol(text.c_str(), nullptr, 0);
+  return text.empty() ? otherwise : number(text);
 }
 
 std::vector<std::string> split(const std::string& text, char separator) {
@@ -31,7 +33,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
 Settings read() {
   Settings s;
   s.devices = static_cast<int>(number_of("TACK_SIM_DEVICES", s.devices));
-  for (const std::string& part : split(text_of("TACK_SIM_ARCH"), ',')) s.architectures.push_back(std::atoi(part.c_str()));
+  for (const std::string& part : split(text_of("TACK_SIM_ARCH"), ',')) s.architectures.push_back(static_cast<int>(number(part)));
   if (s.architectures.empty()) s.architectures.push_back(90);
   s.memory = static_cast<std::size_t>(number_of("TACK_SIM_MEMORY", static_cast<long>(s.memory)));
   s.driver_version = static_cast<int>(number_of("TACK_SIM_DRIVER", s.driver_version));
@@ -50,8 +52,8 @@ Settings read() {
   s.compiler = text_of("TACK_SIM_CXX");
   s.support = text_of("TACK_SIM_SUPPORT");
   for (const std::string& part : split(text_of("TACK_SIM_ATTRIBUTES"), ',')) {
-    int number = 0, value = 0;
-    if (std::sscanf(part.c_str(), "%d=%d", &number, &value) == 2) s.attributes[number] = value;
+    const std::vector<std::string> sides = split(part, '=');
+    if (sides.size() == 2) s.attributes[static_cast<int>(number(sides[0]))] = static_cast<int>(number(sides[1]));
   }
   return s;
 }
@@ -105,7 +107,7 @@ Control& Control::instance() {
 Control::Control() : tracing_(!settings().trace.empty()) {
   for (const std::string& wish : split(settings().fail, ',')) {
     const std::vector<std::string> parts = split(wish, ':');
-    if (parts.size() == 3 && parts[0] == library_name) fail_at(std::atol(parts[1].c_str()), std::atoi(parts[2].c_str()));
+    if (parts.size() == 3 && parts[0] == library_name) fail_at(number(parts[1]), static_cast<int>(number(parts[2])));
   }
 }
 

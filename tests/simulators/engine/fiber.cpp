@@ -7,12 +7,14 @@
 #include <cstring>
 #include <new>
 
+#include "address.h"
+
 namespace sim {
 namespace {
 
 constexpr std::size_t page = 4096;
-constexpr std::size_t stack_size = 640 * 1024;  // CUDA allows a thread 512 KiB of local memory
-constexpr std::size_t most_fibers = 1024;       // the most threads of a block
+constexpr std::size_t stack_size = 655360;  // CUDA allows a thread 512 KiB of local memory
+constexpr std::size_t most_fibers = 1024;   // the most threads of a block
 
 thread_local Fibers* starting = nullptr;
 
@@ -87,7 +89,7 @@ sim_switch:
 #endif
 
 Fibers::~Fibers() {
-  for (const Fiber& fiber : fibers_) munmap(reinterpret_cast<void*>(fiber.stack - page), stack_size + page);
+  for (const Fiber& fiber : fibers_) munmap(pointer_to(fiber.stack - page), stack_size + page);
 }
 
 Fiber& Fibers::get(std::size_t index) {
@@ -97,7 +99,7 @@ Fiber& Fibers::get(std::size_t index) {
     if (mapped == MAP_FAILED) throw std::bad_alloc();
     mprotect(mapped, page, PROT_NONE);
     Fiber fiber;
-    fiber.stack = reinterpret_cast<std::uintptr_t>(mapped) + page;
+    fiber.stack = address_of(mapped) + page;
     fiber.stack_size = stack_size;
     fibers_.push_back(fiber);
     prepare(fibers_.back());
@@ -118,8 +120,8 @@ void Fibers::prepare(Fiber& fiber) {
   frame[1] = reinterpret_cast<std::uintptr_t>(entry);
   const std::uintptr_t start = top - sizeof frame;
 #endif
-  std::memcpy(reinterpret_cast<void*>(start), frame.data(), sizeof frame);
-  fiber.stack_pointer = reinterpret_cast<void*>(start);
+  std::memcpy(pointer_to(start), frame.data(), sizeof frame);
+  fiber.stack_pointer = pointer_to(start);
 }
 
 void Fibers::resume(Fiber& fiber) {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <new>
 
+#include "address.h"
 #include "control.h"
 
 namespace sim {
@@ -19,7 +20,7 @@ constexpr unsigned char fresh = 0xcb, around = 0xfd;
 
 std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
 
-void* at(std::uintptr_t address) { return reinterpret_cast<void*>(address); }
+void* at(std::uintptr_t address) { return pointer_to(address); }
 
 bool all(std::uintptr_t from, std::uintptr_t to, unsigned char value) {
   for (std::uintptr_t p = from; p < to; ++p) {
@@ -40,7 +41,7 @@ Memory::Memory() {
     void* range = mmap(nullptr, slice_ * (most_devices + 1), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (range == MAP_FAILED) continue;
     madvise(range, slice_ * (most_devices + 1), MADV_DONTDUMP);
-    base_ = reinterpret_cast<std::uintptr_t>(range);
+    base_ = address_of(range);
     for (int i = 0; i <= most_devices; ++i) next_[i] = base_ + slice_ * static_cast<std::size_t>(i) + page;
     return;
   }

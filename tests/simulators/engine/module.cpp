@@ -56,7 +56,7 @@ std::shared_ptr<Module> Module::load(std::string_view object, std::string& why) 
   }
   Image image{};
   void* map = nullptr;
-  if (dlinfo(module->library_, RTLD_DI_LINKMAP, &map) == 0) {
+  if (dlinfo(module->library_, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0) {
     image.map = static_cast<const link_map*>(map);
     dl_iterate_phdr(measure, &image);
     module->image_ = image.low;

@@ -74,7 +74,7 @@ unsigned long running_code(void* context) {
 }
 
 // A kernel that overruns its stack leaves none for the handler.
-constexpr std::size_t signal_stack_size = 64 * 1024;
+constexpr std::size_t signal_stack_size = 65536;
 thread_local std::vector<char> signal_stack;
 thread_local stack_t stack_before{};
 

@@ -8,9 +8,8 @@ namespace {
 
 bool complete(const std::array<WarpCall*, 32>& calls, const WarpCall& call, unsigned alive) {
   for (unsigned lane = 0; lane < 32; ++lane) {
-    if (((call.mask & alive) >> lane & 1u) != 0) {
-      if (calls[lane] == nullptr || calls[lane]->mask != call.mask || calls[lane]->operation != call.operation) return false;
-    }
+    if (((call.mask & alive) >> lane & 1u) == 0) continue;
+    if (calls[lane] == nullptr || calls[lane]->mask != call.mask || calls[lane]->operation != call.operation) return false;
   }
   return true;
 }
