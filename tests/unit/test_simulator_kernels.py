@@ -129,7 +129,12 @@ extern "C" __global__ void k(float* p, Pair pair, double d, unsigned char c, boo
   __shared__ float counts[2];
   if (threadIdx.x < 2) counts[threadIdx.x] = 0;
   __syncthreads();
-  atomicAdd(&counts[threadIdx.x % 2], 1.0f);  // atomics do not race with atomics
+  atomicAdd(&counts[threadIdx.x % 2], 0.5f);  // atomics do not race with atomics
+  int* word = (int*)&counts[threadIdx.x % 2];  // nor do volatile reads, as in the programming guide's loops
+  for (int seen = *(volatile int*)word, next; true; seen = next) {
+    next = atomicCAS(word, seen, __float_as_int(__int_as_float(seen) + 0.5f));
+    if (next == seen) break;
+  }
   __syncthreads();
   float local[8];
   for (int i = 0; i < 8; i++) local[i] = table[i % 4] * i;

@@ -109,7 +109,7 @@ std::vector<std::string> flags(const CompileRequest& request) {
                                "-fno-diagnostics-show-caret",
                                "-fno-diagnostics-show-option"};
   if (settings().check) {
-    all.insert(all.end(), {"-fsanitize=thread", "--param", "tsan-instrument-func-entry-exit=0"});
+    all.insert(all.end(), {"-fsanitize=thread", "--param", "tsan-instrument-func-entry-exit=0", "--param", "tsan-distinguish-volatile=1"});
   }
   if (settings().undefined) {
     all.insert(all.end(), {"-fsanitize=shift,signed-integer-overflow,integer-divide-by-zero,float-cast-overflow",
