@@ -346,6 +346,79 @@ def test_atomics_on_shared_arrays(device: tack.Device) -> None:
         assert sorted(tickets.tolist()) == list(range(12, 12 + 128, 2))
 
 
+@with_groups
+def test_atomics_of_floats_on_shared_arrays(device: tack.Device) -> None:
+    @tack.kernel(block=64)
+    def floats(out, x):
+        for i in range(64):
+            s = tack.shared_like(out, 6)
+            t = tack.thread_id()
+            if t < 6:
+                s[t] = 0.5
+            tack.barrier()
+            tack.atomic_add(s, 0, t * 0.25)
+            tack.atomic_sub(s, 1, t * 0.25)
+            tack.atomic_min(s, 2, x[i])
+            tack.atomic_max(s, 3, x[i])
+            if t == 5:
+                tack.atomic_exchange(s, 4, -0.0)
+            tack.atomic_cas(s, 5, 0.5, 7.0)
+            tack.barrier()
+            if t < 6:
+                out[t] = s[t]
+
+    for dtype in (tack.f32, tack.f64):
+        if dtype.name not in device.atomic_dtypes:
+            continue
+        out, x = tack.zeros(6, dtype), RNG.standard_normal(64).astype(np.float32)
+        x[[3, 9]] = np.nan
+        floats(out, tack.array(x))
+        assert out.tolist() == [504.5, -503.5, min(0.5, float(np.nanmin(x))), max(0.5, float(np.nanmax(x))), 0.0, 7.0]
+        assert np.signbit(out.numpy()[4])
+
+
+@with_groups
+def test_scalars_from_before_the_loop_are_uniform(device: tack.Device) -> None:
+    @tack.kernel(block=16)
+    def scaled(out, x):
+        first, total = x[0], 0.0
+        for i in range(len(x)):
+            total += x[i]
+        rounds = int(first)
+        for i in range(len(x)):
+            out[i] = 0
+            for k in range(rounds):
+                if total > k:
+                    out[i] += tack.block_sum(x[i] * k)
+
+    for first in (0, 3):
+        x = np.float32([first, *RNG.integers(0, 3, 36)])
+        out = tack.zeros(37)
+        scaled(out, tack.array(x))
+        factor = sum(k for k in range(first) if x.sum() > k)
+        np.testing.assert_array_equal(out.numpy(), np.concatenate([np.full(len(b), b.sum() * factor) for b in blocks(x, 16)]))
+
+
+@with_groups
+def test_local_arrays_textures_and_print_between_collectives(device: tack.Device, capsys: pytest.CaptureFixture[str]) -> None:
+    @tack.kernel(block=4)
+    def mixed(out, tex):
+        for i in range(len(out)):
+            mine = tack.local_array(tack.f32, 3)
+            for k in range(3):
+                mine[k] = tex.sample(i / 5, k / 2, 0)
+                if tack.block_max(mine[k]) == 10.0:
+                    print(tack.block_id(), tack.thread_id(), k)
+            out[i] = tack.block_sum(mine[0] + mine[1] + mine[2])
+
+    volume = np.arange(18, dtype=np.float32).reshape(1, 3, 6)
+    out = tack.zeros(6)
+    mixed(out, tack.texture3d(volume, interp="nearest"))
+    sums = volume.sum(axis=(0, 1))
+    np.testing.assert_array_equal(out.numpy(), [sums[:4].sum()] * 4 + [sums[4:].sum()] * 2)
+    assert sorted(capsys.readouterr().out.splitlines()) == []
+
+
 # --- refusals ---------------------------------------------------------------------------------------------------------------------
 
 
