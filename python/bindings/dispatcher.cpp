@@ -19,7 +19,8 @@ namespace {
 /// What a call needs besides its arguments.
 class Dispatcher {
  public:
-  Dispatcher(std::string name, nb::tuple parameters, nb::tuple defaults, nb::object miss);
+  Dispatcher(std::string name, nb::tuple parameters, nb::tuple defaults, nb::object miss, std::size_t positional_only,
+             std::size_t keyword_only);
 
   PyObject* call(PyObject* self, PyObject* const* args, std::size_t positional, PyObject* keywords);
   void set_bad_call(nb::object f) { bad_call_ = std::move(f); }
@@ -38,14 +39,17 @@ class Dispatcher {
 
   std::string name_;
   nb::tuple parameters_;          // interned names
-  nb::tuple defaults_;            // of the last parameters
+  nb::tuple defaults_;            // of the last parameters; ABSENT for one of them that has none
   std::vector<PyObject*> names_;  // the items of parameters_
+  std::size_t positional_only_;   // the first of them take no keyword
+  std::size_t most_positional_;   // the last of them take nothing else
   nb::object miss_, bad_call_;
   Specializations specializations_;
 };
 
-Dispatcher::Dispatcher(std::string name, nb::tuple parameters, nb::tuple defaults, nb::object miss)
-    : name_(std::move(name)), defaults_(std::move(defaults)), miss_(std::move(miss)) {
+Dispatcher::Dispatcher(std::string name, nb::tuple parameters, nb::tuple defaults, nb::object miss, std::size_t positional_only,
+                       std::size_t keyword_only)
+    : name_(std::move(name)), defaults_(std::move(defaults)), positional_only_(positional_only), miss_(std::move(miss)) {
   nb::list interned;
   for (nb::handle parameter : parameters) {
     if (PyUnicode_CheckExact(parameter.ptr()) == 0) throw nb::type_error("Dispatcher(): parameters must be a tuple of str");
@@ -55,7 +59,10 @@ Dispatcher::Dispatcher(std::string name, nb::tuple parameters, nb::tuple default
   }
   parameters_ = nb::tuple(interned);
   if (defaults_.size() > parameters_.size()) throw nb::value_error("Dispatcher(): more defaults than parameters");
+  if (positional_only > parameters_.size() || keyword_only > parameters_.size() - positional_only)
+    throw nb::value_error("Dispatcher(): more positional-only and keyword-only parameters than parameters");
   for (nb::handle parameter : parameters_) names_.push_back(parameter.ptr());
+  most_positional_ = names_.size() - keyword_only;
 }
 
 PyObject* Dispatcher::call(PyObject* self, PyObject* const* args, std::size_t positional, PyObject* keywords) {
@@ -63,7 +70,7 @@ PyObject* Dispatcher::call(PyObject* self, PyObject* const* args, std::size_t po
   Arguments arguments(count);
   Scratch<PyObject*, 16> bound(count);
   PyObject* const* slots = args;
-  if (positional != count || keywords != nullptr) {
+  if (positional != count || keywords != nullptr || most_positional_ != count) {
     if (!bind(bound.span(), args, positional, keywords)) refuse(args, positional, keywords);
     slots = bound.span().data();
   }
@@ -111,7 +118,7 @@ std::size_t Dispatcher::parameter_index(PyObject* keyword, std::size_t guess) co
 /// Fills the slots as Python binds arguments; false when they don't fit the parameters.
 bool Dispatcher::bind(std::span<PyObject*> slots, PyObject* const* args, std::size_t positional, PyObject* keywords) const {
   const std::size_t count = slots.size();
-  if (positional > count) return false;
+  if (positional > most_positional_) return false;
   std::copy_n(args, positional, slots.begin());
   std::fill(slots.begin() + static_cast<std::ptrdiff_t>(positional), slots.end(), nullptr);
   std::size_t filled = positional;
@@ -119,7 +126,7 @@ bool Dispatcher::bind(std::span<PyObject*> slots, PyObject* const* args, std::si
     const auto given = static_cast<std::size_t>(PyTuple_Size(keywords));
     for (std::size_t k = 0; k < given; ++k) {
       const std::size_t i = parameter_index(PyTuple_GetItem(keywords, static_cast<Py_ssize_t>(k)), positional + k);
-      if (i == count || slots[i] != nullptr) return false;
+      if (i == count || i < positional_only_ || slots[i] != nullptr) return false;
       slots[i] = args[positional + k];
     }
     filled += given;
@@ -130,6 +137,7 @@ bool Dispatcher::bind(std::span<PyObject*> slots, PyObject* const* args, std::si
     if (slots[i] != nullptr) continue;
     if (i < first_default) return false;
     slots[i] = PyTuple_GetItem(defaults_.ptr(), static_cast<Py_ssize_t>(i - first_default));
+    if (slots[i] == absent().ptr()) return false;
   }
   return true;
 }
@@ -221,16 +229,18 @@ PyObject* dispatcher_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
 }
 
 int dispatcher_init(PyObject* self, PyObject* args, PyObject* kwargs) {
-  static const char* names[] = {"name", "parameters", "defaults", "miss", nullptr};
+  static const char* names[] = {"name", "parameters", "defaults", "miss", "positional_only", "keyword_only", nullptr};
   PyObject *name = nullptr, *parameters = nullptr, *defaults = nullptr, *miss = nullptr;
-  if (PyArg_ParseTupleAndKeywords(args, kwargs, "UO!O!O:Dispatcher", const_cast<char**>(names), &name, &PyTuple_Type, &parameters,
-                                  &PyTuple_Type, &defaults, &miss) == 0)
+  Py_ssize_t positional_only = 0, keyword_only = 0;
+  if (PyArg_ParseTupleAndKeywords(args, kwargs, "UO!O!O|nn:Dispatcher", const_cast<char**>(names), &name, &PyTuple_Type, &parameters,
+                                  &PyTuple_Type, &defaults, &miss, &positional_only, &keyword_only) == 0)
     return -1;
   return guarded(-1, [&] {
     DispatcherObject* d = object_of(self);
     if (d->impl != nullptr) throw nb::type_error("Dispatcher.__init__() was called twice");
     auto impl = std::make_unique<Dispatcher>(nb::cast<std::string>(nb::handle(name)), nb::borrow<nb::tuple>(parameters),
-                                             nb::borrow<nb::tuple>(defaults), nb::borrow(miss));
+                                             nb::borrow<nb::tuple>(defaults), nb::borrow(miss), static_cast<std::size_t>(positional_only),
+                                             static_cast<std::size_t>(keyword_only));
     for (const char* attribute : {"__name__", "__qualname__"})
       if (PyObject_SetAttrString(self, attribute, name) != 0) throw nb::python_error();
     d->impl = impl.release();
@@ -324,9 +334,10 @@ void* slot(F* function) {
 }
 
 constexpr const char* doc =
-    "Dispatcher(name, parameters, defaults, miss)\n--\n\nA callable that finds the kernel for its arguments by their kinds and launches "
-    "it. "
-    "``miss(dispatcher, args, device)`` answers (Kernel, guards) for arguments that are new; ``defaults`` belong to the last parameters.";
+    "Dispatcher(name, parameters, defaults, miss, positional_only=0, keyword_only=0)\n--\n\nA callable that finds the kernel for its "
+    "arguments by their kinds and launches it. ``miss(dispatcher, args, device)`` answers (Kernel, guards) for arguments that are new; "
+    "``defaults`` belong to the last parameters, ABSENT meaning that there is none. The first ``positional_only`` parameters take no "
+    "keyword, the last ``keyword_only`` nothing else.";
 
 }  // namespace
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from ._runtime import Device
+from ._runtime import ABSENT, Device
 from .arrays import Array, as_dtype, check_numpy, wrap_numpy
 from .devices import as_device, title_of
 from .textures import Texture3D
@@ -186,25 +186,37 @@ def place(kernel: str, names: Sequence[str], arguments: Sequence[Argument], valu
     return home
 
 
-def raise_bad_call(kernel: str, names: Sequence[str], defaults: Sequence[Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Never:
-    """Raises the TypeError for a call whose arguments do not fit the parameters, in Python's manner; for wrong kinds, classify's error."""
-    required = len(names) - len(defaults)
-    if len(args) > len(names):
-        takes = f"from {required} to {len(names)}" if defaults else f"{len(names)}"
-        raise TypeError(
-            f"{kernel}() takes {takes} positional argument{_s(len(names))} but {len(args)} {'was' if len(args) == 1 else 'were'} given"
-        )
-    bound: dict[str, Any] = dict(zip(names, args, strict=False))
-    for key, value in kwargs.items():
+def raise_bad_call(
+    kernel: str,
+    names: Sequence[str],
+    defaults: Sequence[Any],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    positional_only: int = 0,
+    keyword_only: int = 0,
+) -> Never:
+    """Raises the TypeError for a call whose arguments do not fit the parameters, in Python's manner; for wrong kinds, classify's error.
+
+    ``defaults``: of the last parameters, ABSENT meaning none. The first ``positional_only`` take no keyword, the last ``keyword_only``
+    nothing else.
+    """
+    most = len(names) - keyword_only
+    optional = {name for name, value in zip(names[len(names) - len(defaults) :], defaults, strict=True) if value is not ABSENT}
+    without = [name for name in names[:positional_only] if name in kwargs]
+    if without:
+        raise TypeError(f"{kernel}() got some positional-only arguments passed as keyword arguments: '{', '.join(without)}'")
+    for key in kwargs:
         if key not in names:
             raise TypeError(f"{kernel}() got an unexpected keyword argument '{key}'; its parameters are {', '.join(names)}")
-        if key in bound:
+        if key in names[: min(len(args), most)]:
             raise TypeError(f"{kernel}() got multiple values for argument '{key}'")
-        bound[key] = value
-    missing = [name for name in names[:required] if name not in bound]
-    if missing:
-        listed = " and ".join([", ".join(map(repr, missing[:-1])), repr(missing[-1])] if len(missing) > 1 else [repr(missing[0])])
-        raise TypeError(f"{kernel}() missing {len(missing)} required positional argument{_s(len(missing))}: {listed}")
+    if len(args) > most:
+        raise TypeError(_too_many(kernel, most, sum(name not in optional for name in names[:most]), len(args), names[most:], kwargs))
+    bound: dict[str, Any] = {**dict(zip(names, args, strict=False)), **kwargs}
+    for kind, group in (("positional", names[:most]), ("keyword-only", names[most:])):
+        missing = [name for name in group if name not in bound and name not in optional]
+        if missing:
+            raise TypeError(f"{kernel}() missing {len(missing)} required {kind} argument{_s(len(missing))}: {_listed(missing)}")
     problems: dict[str, Exception] = {}
     for name, value in bound.items():
         try:
@@ -217,6 +229,22 @@ def raise_bad_call(kernel: str, names: Sequence[str], defaults: Sequence[Any], a
     if len(bound) == 1:
         raise first
     raise type(first)(f"{first}\n{_table(bound, problems)}")
+
+
+def _too_many(kernel: str, most: int, required: int, given: int, keyword_only: Sequence[str], kwargs: dict[str, Any]) -> str:
+    takes, several = (f"from {required} to {most}", True) if required < most else (f"{most}", most != 1)
+    named = sum(name in kwargs for name in keyword_only)
+    also = f" positional argument{_s(given)} (and {named} keyword-only argument{_s(named)})" if named else ""
+    verb = "was" if given == 1 and not named else "were"
+    return f"{kernel}() takes {takes} positional argument{'s' if several else ''} but {given}{also} {verb} given"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """As Python lists them: 'a', 'b', and 'c'."""
+    quoted = list(map(repr, names))
+    if len(quoted) < 3:
+        return " and ".join(quoted)
+    return f"{', '.join(quoted[:-1])}, and {quoted[-1]}"
 
 
 def _s(count: int) -> str:

@@ -6,6 +6,7 @@ import _thread  # threading is more than a lock, and not loaded by every program
 import copyreg
 
 from . import _runtime
+from ._runtime import ABSENT
 from .arguments import Argument, check_dtypes, classify, place, raise_bad_call
 from .capture import Captures, capture
 from .devices import title_of
@@ -45,18 +46,22 @@ class Specialization:
 class KernelFunction:
     """The Python side of one @tack.kernel: the function, its options, and the kernels made of it so far. Thread-safe."""
 
-    __slots__ = ("defaults", "dispatcher", "function", "kernels", "lock", "names", "options", "source")
+    __slots__ = ("defaults", "dispatcher", "function", "kernels", "keyword_only", "lock", "names", "options", "positional_only", "source")
 
     def __init__(self, function: FunctionType, options: tuple[tuple[str, object], ...], source: SourceText | None = None) -> None:
         code = function.__code__
         self.function = function
         self.options = options
         self.source = find_source(function) if source is None else source
-        self.names: tuple[str, ...] = code.co_varnames[: code.co_argcount]
-        self.defaults: tuple[Any, ...] = function.__defaults__ or ()
+        self.positional_only: int = code.co_posonlyargcount
+        self.keyword_only: int = code.co_kwonlyargcount
+        self.names: tuple[str, ...] = code.co_varnames[: code.co_argcount + self.keyword_only]
+        self.defaults: tuple[Any, ...] = _defaults(function, self.names, code.co_argcount)  # of the last parameters, or ABSENT
         self.kernels: dict[tuple[Device, bytes], Kernel] = {}
         self.lock = _thread.RLock()
-        self.dispatcher = _runtime.Dispatcher(self.source.name, self.names, self.defaults, self.miss)
+        self.dispatcher = _runtime.Dispatcher(
+            self.source.name, self.names, self.defaults, self.miss, self.positional_only, self.keyword_only
+        )
         self.dispatcher.set_bad_call(self.bad_call)
         self.dispatcher._kernel = self  # type: ignore[attr-defined]
         describe(self.dispatcher, function)
@@ -76,15 +81,17 @@ class KernelFunction:
 
     def bad_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoReturn:
         """Raises the error for a call whose arguments do not fit the parameters."""
-        raise_bad_call(self.name, self.names, self.defaults, args, kwargs)
+        raise_bad_call(self.name, self.names, self.defaults, args, kwargs, self.positional_only, self.keyword_only)
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """The arguments of a call in parameter order, with defaults filled in. Raises TypeError as a call does."""
-        values = dict(zip(self.names[len(self.names) - len(self.defaults) :], self.defaults, strict=True))
+        last = self.names[len(self.names) - len(self.defaults) :]
+        values = {name: value for name, value in zip(last, self.defaults, strict=True) if value is not ABSENT}
         given = dict(zip(self.names, args, strict=False))
         values.update(given)
         values.update(kwargs)
-        if len(args) > len(self.names) or given.keys() & kwargs.keys() or values.keys() != set(self.names):
+        twice = (given.keys() | set(self.names[: self.positional_only])) & kwargs.keys()
+        if len(args) > len(self.names) - self.keyword_only or twice or values.keys() != set(self.names):
             self.bad_call(args, kwargs)
         return tuple(values[name] for name in self.names)
 
@@ -242,16 +249,19 @@ def _decorate(function: Any, options: tuple[tuple[str, object], ...]) -> Dispatc
     flags = function.__code__.co_flags
     if flags & (_VARARGS | _VARKEYWORDS):
         raise CompileNotImplementedError(f"Kernel '{name}': *args and **kwargs have no types: write the parameters one by one", kernel=name)
-    if function.__code__.co_kwonlyargcount:
-        raise CompileNotImplementedError(
-            f"Kernel '{name}': keyword-only parameters are not supported: leave out the '*' (every parameter can be passed by keyword)",
-            kernel=name,
-        )
     if flags & (_GENERATOR | _COROUTINE):
         raise CompileNotImplementedError(
             f"Kernel '{name}': generators and async functions cannot be kernels: write a plain 'def'", kernel=name
         )
     return KernelFunction(function, options).dispatcher
+
+
+def _defaults(function: FunctionType, names: tuple[str, ...], positional: int) -> tuple[Any, ...]:
+    """The defaults from the first parameter on that has one; ABSENT for those after it that have none."""
+    own = function.__defaults__ or ()
+    by_name = {**dict(zip(names[positional - len(own) : positional], own, strict=True)), **(function.__kwdefaults__ or {})}
+    first = next((k for k, name in enumerate(names) if name in by_name), len(names))
+    return tuple(by_name.get(name, ABSENT) for name in names[first:])
 
 
 def _reduce(dispatcher: Dispatcher) -> str | tuple[Any, ...]:

@@ -339,3 +339,51 @@ def test_what_cannot_be_decorated(device: tack.Device) -> None:
         tack.kernel(lambda x: x)
     with pytest.raises(TypeError):
         tack.func(3)
+
+
+MARKED = """
+@tack.func
+def f(a, /, b, *, c=10):
+    return a * 100 + b * 10 + c
+
+
+@tack.kernel
+def k(out, /, n, *, scale=2, shift):
+    out[0] = f(n, 3) * scale + shift
+    out[1] = f(n, b=4, c=5)
+"""
+
+
+def test_position_only_and_keyword_only_parameters(device: tack.Device) -> None:
+    k = kernel(MARKED)
+    out = tack.zeros(2, tack.i64)
+    k(out, 1, shift=7)
+    assert out.tolist() == [(100 + 30 + 10) * 2 + 7, 145]
+    k(out, n=2, shift=0, scale=1)
+    assert out.tolist() == [240, 245]
+    for call, message in {
+        "k(out=out, n=1, shift=0)": "k() got some positional-only arguments passed as keyword arguments: 'out'",
+        "k(out, 1, 2, shift=0)": "k() takes 2 positional arguments but 3 positional arguments (and 1 keyword-only argument) were given",
+        "k(out, 1)": "k() missing 1 required keyword-only argument: 'shift'",
+        "tack.inspect(k, out, 1)": "k() missing 1 required keyword-only argument: 'shift'",
+        "tack.inspect(k, out=out, n=1, shift=0)": "k() got some positional-only arguments passed as keyword arguments: 'out'",
+    }.items():
+        with pytest.raises(TypeError) as info:
+            eval(call, {"k": k, "out": out, "tack": tack})
+        assert str(info.value) == message
+    assert "scratch" not in tack.inspect(k, out, 1, shift=0, mode="ir")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    {
+        "f(a=1, b=2)": "'f' takes its parameter 'a' by position only.",
+        "f(1, 2, 3)": "'f' takes 2 positional arguments, not 3.",
+        "f(1)": "'f' is called without its parameter 'b'.",
+        "f(1, 2, d=3)": "'f' has no parameter 'd'.",
+    }.items(),
+)
+def test_functions_take_their_arguments_as_declared(device: tack.Device, call: str, message: str) -> None:
+    text = MARKED.replace("f(n, 3)", call)
+    got = refused(text.replace("*, scale=2, shift", "scale=2, shift=0"), TypeError, tack.zeros(2, tack.i64), 1)
+    assert message in got and "Its signature is f(a, /, b, *, c)." in got

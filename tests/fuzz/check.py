@@ -19,9 +19,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import host  # noqa: E402
-from generate import CAPTURED, LENGTH, SCALARS, TABLE  # noqa: E402
+from generate import CAPTURED, LENGTH, SCALARS, TABLE, UINT  # noqa: E402
 from host import FLOATS, INTS, STRONG, Rules, numpy_name  # noqa: E402
-from statements import ROWS, is_wide  # noqa: E402
+from statements import ROWS, is_fused, is_wide  # noqa: E402
 from tree import Program  # noqa: E402
 
 import tack  # noqa: E402
@@ -30,6 +30,7 @@ from tack.codegen import build_source  # noqa: E402
 from tack.compiler import _infer, target_of  # noqa: E402
 from tack.errors import CompileError  # noqa: E402
 from tack.ir import interpret  # noqa: E402
+from tack.ir.fma import form_fma  # noqa: E402
 from tack.kernels import compile_for_cpu, kernel_function  # noqa: E402
 from tack.mathlink import math as math_library  # noqa: E402
 
@@ -37,7 +38,7 @@ FEW = 18  # iterations that the slow oracles run
 MANY = 700  # iterations that the variants of the CPU device run
 LEVELS = (0, 1, 2, 3)
 WIDTHS = (0, 1, 2, 4, 8)  # 0: the compiler chooses
-VALUES: dict[str, Any] = {"p": 37, "q": 0.3, "b": True, "s": np.int16(-3), "h": np.float32(1.7)}
+VALUES: dict[str, Any] = {UINT: 2**63 + 12345, "p": 37, "q": 0.3, "b": True, "s": np.int16(-3), "h": np.float32(1.7)}
 GLOBALS: dict[str, Any] = {
     "G_INT": 7,
     "G_FLOAT": 0.25,
@@ -55,7 +56,7 @@ _counter = itertools.count()
 def parameters(wide: bool, only: str | None = None) -> list[str]:
     """The parameters of a kernel; with a text ``only`` those that it uses (and one of f64 in a ``wide`` one, which decides weak floats)."""
     strong = STRONG if wide else [t for t in STRONG if t != "f64"]
-    names = ["lo", "hi", *SCALARS, *(f"{kind}_{t}" for kind in "aotz" for t in strong)]
+    names = ["lo", "hi", UINT, *SCALARS, *(f"{kind}_{t}" for kind in "aotz" for t in strong)]
     if only is None:
         return names
     used = {node.id for node in ast.walk(ast.parse(only)) if isinstance(node, ast.Name)}
@@ -65,8 +66,9 @@ def parameters(wide: bool, only: str | None = None) -> list[str]:
 def text_of(programs: Sequence[Program], wide: bool, *, on_host: bool = False, names: list[str] | None = None) -> str:
     functions = "\n\n".join(f.text(on_host) for p in programs for f in p.functions)
     bodies = "\n".join(p.text(on_host) for p in programs)
-    head = "" if on_host else "@tack.kernel(exact=True)\n"
-    return f"{functions}\n\n{head}def k({', '.join(names or parameters(wide))}):\n{bodies}\n".lstrip("\n")
+    head = "" if on_host else "@tack.kernel\n" if is_fused(programs[0].seed) else "@tack.kernel(exact=True)\n"
+    result = next((f"    return {p.result}\n" for p in reversed(programs) if p.result), "")
+    return f"{functions}\n\n{head}def k({', '.join(names or parameters(wide))}):\n{bodies}\n{result}".lstrip("\n")
 
 
 def load(text: str, space: dict[str, Any]) -> Any:
@@ -129,8 +131,12 @@ def arguments(names: list[str], rows: int, lo: int, hi: int) -> dict[str, Any]:
     return {n: made[n] for n in names}
 
 
-def results(args: dict[str, Any]) -> dict[str, Any]:
-    return {n: a for n, a in args.items() if n[0] in "otz" and isinstance(a, np.ndarray)}
+def results(args: dict[str, Any], returned: Any = None) -> dict[str, Any]:
+    """What a run stored, by the array's name, and what it returned, as "return"."""
+    found = {n: a for n, a in args.items() if n[0] in "otz" and isinstance(a, np.ndarray)}
+    value = host.raw(returned)
+    found["return"] = np.array([float(value)]) if isinstance(value, (float, np.floating)) else np.array([value], object)
+    return found
 
 
 def pattern(a: Any) -> Any:
@@ -185,12 +191,16 @@ class Way:
     level: int
     width: int
     threads: int
+    debug: bool = False
 
     def __str__(self) -> str:
-        return f"-O{self.level}, simd={self.width or 'default'}, {self.threads} thread{'s' if self.threads > 1 else ''}"
+        threads = f"{self.threads} thread{'s' if self.threads > 1 else ''}"
+        return f"-O{self.level}, simd={self.width or 'default'}, {threads}{', checked' if self.debug else ''}"
 
 
+# Every level and width; and of a few of them checked, which must change nothing for programs that do nothing wrong.
 ALL_WAYS = [Way(level, width, 1 + k % 2 * 3) for k, (level, width) in enumerate(itertools.product(LEVELS, WIDTHS))]
+ALL_WAYS += [Way(1, 1, 1, True), Way(2, 0, 4, True), Way(3, 4, 1, True)]
 
 
 class Compiled:
@@ -207,8 +217,11 @@ class Compiled:
 
     def interpreted(self, hi: int = FEW) -> dict[str, Any]:
         args = arguments(self.names, self.rows, 0, hi)
-        interpret.run(self.ir, list(args.values()), math_library=math_library)
-        return results(args)
+        ir = self.ir
+        if not ir.options.get("exact"):
+            ir = _infer(self.function, self.special)  # another one: what is formed there is not formed again for the device
+            form_fma(ir)
+        return results(args, interpret.run(ir, list(args.values()), math_library=math_library))
 
     def kernel(self, way: Way) -> Any:
         self.ir.options.pop("simd", None)
@@ -216,14 +229,14 @@ class Compiled:
             self.ir.options["simd"] = way.width
         device = tack.device("cpu", num_threads=way.threads)
         with Level(way.level):
-            return device.build(build_source(self.ir, target_of(device), math_library), b"")
+            return device.build(build_source(self.ir, target_of(device, way.debug), math_library), b"")
 
     def run(self, kernel: Any, pieces: Iterable[tuple[int, int]]) -> dict[str, Any]:
         args = arguments(self.names, self.rows, 0, 0)
         for lo, hi in pieces:
             args["lo"], args["hi"] = lo, hi
-            kernel.launch(list(args.values()))
-        return results(args)
+            returned = kernel.launch(list(args.values()))
+        return results(args, returned)
 
     def called(self, device: tack.Device, pieces: Iterable[tuple[int, int]]) -> dict[str, Any]:
         """The results of calls with arrays on a device; all are queued before one is read."""
@@ -232,8 +245,8 @@ class Compiled:
         with device:
             for lo, hi in pieces:
                 there["lo"], there["hi"] = lo, hi
-                self.dispatcher(*there.values())
-        return {n: there[n].numpy() for n in results(args)}
+                returned = self.dispatcher(*there.values())
+        return results({n: there[n].numpy() if isinstance(a, np.ndarray) else a for n, a in args.items()}, returned)
 
 
 def run_host(text: str, names: list[str], rows: int, wide: bool) -> dict[str, Any]:
@@ -251,11 +264,11 @@ def run_host(text: str, names: list[str], rows: int, wide: bool) -> dict[str, An
         if isinstance(value, np.ndarray):
             given.append(host.Array(value, name[2:]))
         else:
-            t = SCALARS.get(name, "int")
+            t = "uint" if name == UINT else SCALARS.get(name, "int")
             given.append(host.make(t, value if t in ("bool", *FLOATS) else host.cast(value, t)))
     with np.errstate(all="ignore"):
-        k(*given)
-    return results(args)
+        returned = k(*given)
+    return results(args, returned)
 
 
 # --- comparing --------------------------------------------------------------------------------------------------------------------
@@ -312,7 +325,7 @@ def check_texts(
         return found
     many = compiled.run(kernel, [(0, MANY)])
     cuts = [0, 1, 5, 16, 49, 200, MANY]
-    found = compared("pieces", "one launch and pieces", many, compiled.run(kernel, itertools.pairwise(cuts)), skip="tz")
+    found = compared("pieces", "one launch and pieces", many, compiled.run(kernel, itertools.pairwise(cuts)), skip="tzr")
     if found:
         return found
     for way in others:
@@ -327,7 +340,8 @@ def check(programs: Sequence[Program], ways: Sequence[Way]) -> Difference | None
     wide = is_wide(programs[0].seed)
     names = parameters(wide)
     rows = max(p.row for p in programs) + ROWS
-    return check_texts(text_of(programs, wide), text_of(programs, wide, on_host=True), names, rows, wide, ways)
+    host_text = None if is_fused(programs[0].seed) else text_of(programs, wide, on_host=True)
+    return check_texts(text_of(programs, wide), host_text, names, rows, wide, ways)
 
 
 def check_device(programs: Sequence[Program], device: tack.Device) -> Difference | None:
@@ -344,7 +358,7 @@ def check_device(programs: Sequence[Program], device: tack.Device) -> Difference
         return found
     many = compiled.called(device, [(0, MANY)])
     cuts = [0, 1, 5, 16, 49, 200, MANY]
-    found = compared("pieces", "one launch and pieces", many, compiled.called(device, itertools.pairwise(cuts)), skip="tz")
+    found = compared("pieces", "one launch and pieces", many, compiled.called(device, itertools.pairwise(cuts)), skip="tzr")
     return found or compared("cpu", f"{device} and the CPU", many, compiled.called(tack.device("cpu"), [(0, MANY)]))
 
 
@@ -356,7 +370,7 @@ def verify(text: str, ways: Sequence[Way] = ALL_WAYS, **expected: Any) -> None:
     (kernel,) = (node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and node.name == "k")
     names = [a.arg for a in kernel.args.args]
     compiled = Compiled(text, names, ROWS)
-    wanted = results(arguments(names, ROWS, 0, 0))
+    wanted = results(arguments(names, ROWS, 0, 0), expected.pop("returned", None))
     for name, values in expected.items():
         if name[0] == "o":
             wanted[name][:, :FEW] = np.array(values, wanted[name].dtype)

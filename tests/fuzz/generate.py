@@ -13,8 +13,24 @@ TABLE = 16  # of a row of the atomics' tables
 CAPTURED = {"G_INT": "int", "G_FLOAT": "float", "G_I16": "i16", "G_F32": "f32"}
 TUPLES = {"T_INT": "int", "T_FLOAT": "float"}
 SCALARS = {"p": "int", "q": "float", "b": "bool", "s": "i16", "h": "f32"}
+UINT = "u"  # a parameter above 2^63: it meets u64, floats and weak numbers only, as its range is checked where it meets others
 _ATOMICS = (("add", "sub"), ("min",), ("max",), ("and_",), ("or_",), ("xor",))
+# What tack's own library computes, for which plain Python is no oracle.
+_LIBRARY = (
+    *("rsqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan"),
+    *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc"),
+)
 _COMPARE = ("<", "<=", ">", ">=", "==", "!=")
+
+
+def is_wide(seed: int) -> bool:
+    """Whether the program of a seed has f64."""
+    return seed % 3 != 0
+
+
+def is_fused(seed: int) -> bool:
+    """Whether it forms fused multiply-adds and calls tack's own math: then the interpreter is the oracle, and plain Python is none."""
+    return seed % 4 == 1
 
 
 def arithmetic_type(a: str, b: str) -> str:
@@ -32,16 +48,17 @@ class Generator:
         self.row = row
         self.wide = wide
         self.atomics = atomics
+        self.fused = is_fused(seed)
         Rules.weak_float = "f64" if wide else "f32"
         self.strong = [*INTS, *(FLOATS if wide else FLOATS[:1])]
-        self.types = [*self.strong, "bool", "int", "float", "index"]
+        self.types = [*self.strong, "bool", "int", "uint", "float", "index"]
         self.pairs: dict[str, list[tuple[str, str]]] = {}
         self.joins: dict[str, list[tuple[str, str]]] = {}
         for a in self.types:
             for b in self.types:
                 try:
                     self.pairs.setdefault(arithmetic_type(a, b), []).append((a, b))
-                    if "index" not in (a, b):
+                    if "index" not in (a, b) and ("uint" not in (a, b) or promote(a, b) == "uint"):
                         self.joins.setdefault(promote(a, b), []).append((a, b))
                 except Refused:
                     continue
@@ -56,6 +73,7 @@ class Generator:
         self.outputs: dict[str, str] = {}  # text of an element of this iteration's own -> dtype
         self.tables: dict[str, tuple[str, ...]] = {}
         self.reductions: dict[str, tuple[str, str]] = {}  # name -> (type, operator)
+        self.weak: set[str] = set()  # those of them that start as a weak number
         self.loops = 0
         self.breakable = False
         self.in_function: list[str] | None = None
@@ -113,6 +131,10 @@ class Generator:
             raise Refused("no index here")
         if names and self.chance(0.6):
             return self.variable(r.choice(names))
+        if t == "uint":
+            return Expr("uint", f"({UINT} {r.choice(('+', '-', '//', '%', '>>', '^'))} {{0}})", [self.small()])
+        if t == "u64" and self.in_function is None and self.chance(0.1):
+            return Expr("u64", f"({UINT} {r.choice(('+', '*', '^', '&'))} tack.u64({{0}}))", [self.runtime()])
         if t in self.strong:
             choices: list[Callable[[], Expr]] = []
             arrays = [n for n, kind in self.arrays.items() if kind == t]
@@ -217,12 +239,14 @@ class Generator:
     def fitted(self, x: Expr, other: str) -> Expr:
         """A literal that fits what it meets."""
         digits = x.kernel.strip("(-)")
-        if x.const and x.t == "int" and other in INTS and digits.isdigit() and (x.kernel != digits or int(digits) > 100):
+        if x.const and x.t == "int" and dtype_of(other) in INTS and digits.isdigit() and (x.kernel != digits or int(digits) > 100):
             return self.literal(other)
         return x
 
     def pair(self, table: dict[str, list[tuple[str, str]]], t: str) -> tuple[str, str]:
         choices = [p for p in table[t] if "index" not in p or self.variables("index")]
+        if self.in_function is not None:  # its functions may come before the kernel's parameters
+            choices = [p for p in choices if "uint" not in p]
         same = [p for p in choices if p[0] == t or p[1] == t]
         return self.r.choice(same if same and self.chance(0.6) else choices)
 
@@ -315,6 +339,8 @@ class Generator:
 
     def make_math(self, t: str, d: int) -> Expr:
         r = self.r
+        if self.fused and self.chance(0.4):
+            return self.make_library(t, d)
         kind = r.randrange(6)
         if kind < 2:
             name = r.choice(("sqrt", "floor", "ceil", "trunc", "round", "fabs"))
@@ -331,6 +357,16 @@ class Generator:
         if not arrays:
             return self.leaf(t)
         return Expr(t, "tack.copysign({0}, {1})", [self.nonconstant(t, d), self.load(arrays[0])])
+
+    def make_library(self, t: str, d: int) -> Expr:
+        r = self.r
+        if self.chance(0.2):
+            x, y = self.two(*self.pair(self.pairs, t), d)
+            return Expr(t, f"tack.{r.choice(('pow', 'atan2', 'hypot'))}({{0}}, {{1}})", [x, y])
+        if self.chance(0.1):
+            return Expr(t, "({0} ** {1})", [self.nonconstant(t, d), self.nonconstant(t, d)])
+        source = r.choice(INTS) if t == Rules.weak_float and self.chance(0.2) else t
+        return Expr(t, f"tack.{r.choice(_LIBRARY)}({{0}})", [self.nonconstant(source, d)])
 
     def make_cast(self, t: str, d: int) -> Expr:
         return Expr(t, f"tack.{t}({{0}})", [self.nonconstant(self.any_type(), d)])

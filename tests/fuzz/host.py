@@ -8,9 +8,10 @@ text by the generator: ``J_f32(x)`` converts to a join's type, ``C_f32(x)`` chec
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -19,7 +20,7 @@ import numpy as np
 INTS = ("i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64")
 FLOATS = ("f32", "f64")
 STRONG = (*INTS, *FLOATS)
-WEAK = ("bool", "int", "float")
+WEAK = ("bool", "int", "uint", "float")
 BITS = {t: int(t[1:]) for t in STRONG}
 LOW = {t: -(1 << (BITS[t] - 1)) if t[0] == "i" else 0 for t in INTS}
 HIGH = {t: LOW[t] + (1 << BITS[t]) - 1 for t in INTS}
@@ -56,6 +57,24 @@ def promote(a: str, b: str) -> str:
     return min(fits, key=BITS.__getitem__)
 
 
+def promote_all(types: Iterable[str]) -> str:
+    """The common type of the paths that meet in one place: that of the set of their types."""
+    names = set(types)
+    strong = names.difference(WEAK)
+    if not strong:
+        return max(names, key=WEAK.index)
+    floats = strong.intersection(FLOATS)
+    if floats:
+        return max(floats)
+    if "float" in names:
+        return Rules.weak_float
+    low, high = min(LOW[t] for t in strong), max(HIGH[t] for t in strong)
+    fits = [t for t in INTS if LOW[t] <= low and HIGH[t] >= high]
+    if not fits:
+        raise Refused(" with ".join(sorted(names)))
+    return min(fits, key=lambda t: (BITS[t], t))
+
+
 def wrapped(value: int, t: str) -> int:
     return (value - LOW[t]) % (1 << BITS[t]) + LOW[t]
 
@@ -74,7 +93,7 @@ def rounded(value: int, t: str) -> Any:
 
 def dtype_of(t: str) -> str:
     """The dtype that a type has where nothing else decides."""
-    return {"index": "i64", "int": "i64", "float": Rules.weak_float}.get(t, t)
+    return {"index": "i64", "int": "i64", "uint": "u64", "float": Rules.weak_float}.get(t, t)
 
 
 def type_of(x: Any) -> str:
@@ -176,7 +195,7 @@ def left_type(a: Any, b: Any) -> str:
     if dtype_of(ta) in FLOATS or dtype_of(tb) in FLOATS:
         raise Refused("floats")
     ta = {"bool": "int", "index": "i64"}.get(ta, ta)
-    return {"index": "i64"}.get(tb, tb) if ta == "int" and tb not in WEAK else ta
+    return {"index": "i64"}.get(tb, tb) if ta in ("int", "uint") and tb not in WEAK else ta
 
 
 def shift(op: str, a: Any, b: Any) -> Number:
@@ -310,9 +329,8 @@ def host_range(*bounds: Any) -> Any:
 
 
 def ndrange(*bounds: Any) -> Any:
-    if len(bounds) == 1:
-        return host_range(*bounds[0]) if isinstance(bounds[0], tuple) else host_range(bounds[0])
-    return ((a, b) for a in ndrange(bounds[0]) for b in ndrange(bounds[1]))
+    ranges = [host_range(*b) if isinstance(b, tuple) else host_range(b) for b in bounds]
+    return ranges[0] if len(bounds) == 1 else itertools.product(*ranges)
 
 
 def float_type(*values: Any) -> str:

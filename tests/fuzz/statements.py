@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from generate import _ATOMICS, INTS, SCALARS, TABLE, Generator
-from host import FLOATS, Rules, dtype_of, promote
+from generate import _ATOMICS, INTS, SCALARS, TABLE, Generator, is_fused, is_wide
+from host import FLOATS, Refused, Rules, dtype_of, promote, promote_all
 from tree import Body, Expr, Function, Line, Program, Stmt
 
 ROWS = 2  # of the output arrays, for each program
@@ -117,7 +117,7 @@ class Writer(Generator):
             return r.choice(("<<", ">>")), self.nonconstant(r.choice(INTS), 1)
         if dtype_of(t) in FLOATS and self.chance(0.3):
             return "/", self.nonconstant(t, 1)
-        right = [b for a, b in self.pairs[t] if a == t and b != "index"]
+        right = [b for a, b in self.pairs[t] if a == t and b != "index" and (b != "uint" or self.in_function is None)]
         op = r.choice(("+", "-", "*", "//", "%") if dtype_of(t) in FLOATS else ("+", "-", "*", "//", "%", "&", "|", "^"))
         return op, self.nonconstant(r.choice(right), 1)
 
@@ -183,8 +183,8 @@ class Writer(Generator):
     def do_reduce(self) -> Stmt:
         name = self.r.choice(list(self.reductions))
         t, op = self.reductions[name]
-        right = [b for a, b in self.pairs[t] if a == t and b != "index"]
-        e = self.nonconstant(self.r.choice(right), 1)
+        right = [b for a, b in self.pairs[t] if a == t and b != "index" and name not in self.weak]
+        e = self.nonconstant(self.r.choice(right or [t]), 1)
         if op in ("min", "max"):
             return Stmt([Line(f"{name} = {op}({name}, {{0}})", [e])])
         sign = "-" if op == "+" and self.chance(0.3) else op
@@ -214,8 +214,7 @@ class Writer(Generator):
 
     def narrower(self, t: str) -> str:
         """A type that joins with ``t`` to ``t``."""
-        # Paths are joined in turns: u64 and a signed integer are refused before a float that could hold both is met.
-        options = [b for a, b in self.joins[t] if a == t and not (b == "u64" and t in FLOATS)]
+        options = [b for a, b in self.joins[t] if a == t]
         return t if self.chance(0.5) else self.r.choice(options)
 
     def do_when(self) -> Stmt:
@@ -229,17 +228,31 @@ class Writer(Generator):
     def do_if_join(self) -> Stmt:
         t = self.any_type()
         a, b = self.r.choice(self.joins[t])
+        several = self.several(t) if self.chance(0.5) else []
+        if several:
+            a, b = several.pop(), several.pop()
         name = self.new_name()
         parts: list[Line | Body] = [
             Line("if {0}:", [self.condition()]),
             self.body(1),
             Line(f"{name} = {{0}}", [self.fitted(self.expr(a), t)], 1),
         ]
-        if self.chance(0.3):
-            parts += [Line("elif {0}:", [self.condition()]), Line(f"{name} = {{0}}", [self.nonconstant(t)], 1)]
+        for c in several:
+            parts += [Line("elif {0}:", [self.condition()]), Line(f"{name} = {{0}}", [self.nonconstant(c)], 1)]
         parts += [Line("else:"), self.body(1), Line(f"{name} = {{0}}", [self.nonconstant(b)], 1)]
         self.bind(name, t)
         return Stmt([*parts, self.joined(name, t)])
+
+    def several(self, t: str) -> list[str]:
+        """Three or four types that have ``t`` in common, among them such as have nothing in common by twos; none if chance finds none."""
+        for _ in range(20):
+            types = [self.any_type() for _ in range(self.r.choice((3, 4)))]
+            try:
+                if promote_all(types) == t:
+                    return types
+            except Refused:
+                continue
+        return []
 
     def do_default_join(self) -> Stmt:
         t = self.any_type()
@@ -326,7 +339,7 @@ class Writer(Generator):
     def do_accumulate(self) -> Stmt:
         """A name whose type grows at a loop's head: ``t = 0`` and then ``t += x``."""
         t = self.r.choice([*self.strong, "int", "float"])
-        a, b = self.r.choice([p for p in self.pairs[t] if "index" not in p and "bool" not in p])
+        a, b = self.r.choice([p for p in self.pairs[t] if not {"index", "bool", "uint"} & set(p)])
         start = self.fitted(self.expr(a), t)
         text, kids, _ = self.bounds()
         if "-({0}" in text:
@@ -334,8 +347,8 @@ class Writer(Generator):
         self.fresh += 1
         index, name = f"j{self.fresh}", f"s{self.fresh}"
         parts: list[Line | Body] = [Line(f"{name} = {{0}}", [start]), self.joined(name, t), Line(f"for {index} in range({text}):", kids)]
-        self.loops += 1  # nothing in the loop reads it: the compiler may refuse what does not fit its first type, the start's
-        parts.append(self.body(1, {index: "index"}, loop=True))
+        self.loops += 1
+        parts.append(self.body(1, {index: "index", name: t}, loop=True))  # what reads it may not fit the type that it starts with
         self.loops -= 1
         self.depth += 1
         with self.nested({index: "index"}):
@@ -404,24 +417,34 @@ class Writer(Generator):
             self.scope[name] = t
             self.frozen.add(name)
         after: list[Stmt] = []
-        if self.chance(0.25):
-            self.reduction(body, after)
-        lead = 0
+        for k in range(r.choice((0, 0, 0, 1, 1, 2))):
+            self.reduction(k, body, after)
         parts: list[Line | Body] = []
-        if self.chance(0.12):
-            parts.append(Line("for t in tack.sequential(3):"))
-            self.scope["t"] = "index"
-            self.frozen.add("t")
-            lead = 1
+        lead = self.steps(body, parts) if self.chance(0.15) else 0
         row = str(self.row)
-        kind = r.randrange(6)
+        kind = r.randrange(7)
         heads = [
             "for i in range(lo, hi):",
             "for i in range(hi - 1, lo - 1, -1):",
             "for i in tack.ndrange((lo, hi)):",
             "for i in range(lo, hi, 1):",
         ]
-        if kind == 5:
+        if kind == 6:  # three or four dimensions, of which one beside i has two
+            sizes = r.sample(("2", "1", "(3, 4)"), r.choice((2, 3)))
+            if "2" not in sizes:
+                sizes[0] = r.choice(("(1, 3)", "(-1, 1)"))
+            place = r.randrange(len(sizes) + 1)
+            sizes.insert(place, "(lo, hi)")
+            names = [f"e{k}" if k != place else "i" for k in range(len(sizes))]
+            head = f"for {', '.join(names)} in tack.ndrange({', '.join(sizes)}):"
+            wide = next(k for k, size in enumerate(sizes) if size in ("2", "(1, 3)", "(-1, 1)"))
+            offset = {"2": "", "(1, 3)": " - 1", "(-1, 1)": " + 1"}[sizes[wide]]
+            row = f"{self.row} + e{wide}{offset}"
+            for name in names:
+                if name != "i":
+                    self.scope[name] = "index"
+                    self.frozen.add(name)
+        elif kind == 5:
             head, row = r.choice(("for e, i in tack.ndrange(2, (lo, hi)):", "for i, e in tack.ndrange((lo, hi), 2):")), f"{self.row} + e"
             self.scope["e"] = "index"
             self.frozen.add("e")
@@ -446,17 +469,41 @@ class Writer(Generator):
         for element, t in self.outputs.items():
             statements.append(Stmt([Line(f"{element} = {{0}}", [self.storable(t)])]))
         parts.append(Body(statements, lead + 1))
-        return Program(self.seed, self.row, [f for f, _, _ in self.functions], [*body, Stmt(parts, fixed=True), *after])
+        result = r.choice(list(self.reductions)) if self.reductions else ""
+        return Program(self.seed, self.row, [f for f, _, _ in self.functions], [*body, Stmt(parts, fixed=True), *after], result)
 
-    def reduction(self, before: list[Stmt], after: list[Stmt]) -> None:
-        """An integer that all iterations contribute to, stored after the loop."""
+    def steps(self, before: list[Stmt], parts: list[Line | Body]) -> int:
+        """The head of a tack.sequential loop around the parallel one, or of two, and a scalar that goes from step to step."""
         r = self.r
-        t = r.choice(INTS)
-        name = f"r{self.row}"
-        op = r.choice(("+", "+", "*", "&", "|", "^", "min", "max"))
-        before.append(Stmt([Line(f"{name} = tack.{t}({{0}})", [self.literal(t)])], fixed=True))
+        heads = r.sample(("3", "1, 4", "5, 0, -2", "2, 2", "p // 20 + 1"), r.choice((1, 1, 2)))
+        for lead, (name, bounds) in enumerate(zip(("t", "t2"), heads, strict=False)):
+            parts.append(Line(f"for {name} in tack.sequential({bounds}):", indent=lead))
+            self.scope[name] = "index"
+            self.frozen.add(name)
+        if self.chance(0.6):
+            t = r.choice(self.strong)
+            name = f"k{self.row}"
+            before.append(Stmt([Line(f"{name} = tack.{t}({{0}})", [self.literal(t)])], fixed=True))
+            self.scope[name] = t
+            self.frozen.add(name)
+            op, e = self.update(t)
+            parts.append(Line(f"{name} {op}= {{0}}", [e], indent=len(heads)))
+        return len(heads)
+
+    def reduction(self, number: int, before: list[Stmt], after: list[Stmt]) -> None:
+        """A number that all iterations contribute to, stored after the loop; a float where the order has an oracle."""
+        r = self.r
+        t = r.choice(self.strong if self.fused else INTS)
+        name = f"r{self.row}_{number}"
+        op = r.choice(("+", "+", "*", "min", "max") if t not in INTS else ("+", "+", "*", "&", "|", "^", "min", "max"))
+        start = self.literal(t)
+        if self.chance(0.3):  # a weak number, which takes the type of what it meets
+            self.weak.add(name)
+            before.append(Stmt([Line(f"{name} = {{0}}", [self.small() if t == "u64" else start])], fixed=True))
+        else:
+            before.append(Stmt([Line(f"{name} = tack.{t}({{0}})", [start])], fixed=True))
         self.reductions[name] = (t, op)
-        after.append(Stmt([Line(f"z_{t}[{self.row}] = {name}")], fixed=True))
+        after.append(Stmt([self.joined(name, t), Line(f"z_{t}[{self.row + number}] = {name}")], fixed=True))
 
 
 def generate(seed: int, row: int = 0, *, wide: bool | None = None, atomics: Sequence[str] = INTS) -> Program:
@@ -468,8 +515,4 @@ def generate(seed: int, row: int = 0, *, wide: bool | None = None, atomics: Sequ
     return Writer(seed, row, wide, atomics).program()
 
 
-def is_wide(seed: int) -> bool:
-    return seed % 3 != 0
-
-
-__all__ = ["ROWS", "Rules", "Writer", "generate", "is_wide", "promote"]
+__all__ = ["ROWS", "Rules", "Writer", "generate", "is_fused", "is_wide", "promote"]

@@ -73,12 +73,13 @@ class Function:
 
 @dataclass(eq=False, slots=True)
 class Program:
-    """One parallel loop and what surrounds it. Its rows in the output arrays start at ``row``."""
+    """One parallel loop and what surrounds it. Its rows in the output arrays start at ``row``. ``result``: a name that may be returned."""
 
     seed: int
     row: int
     functions: list[Function]
     body: list[Stmt]
+    result: str = ""
 
     def text(self, host: bool) -> str:
         return "\n".join(itertools.chain.from_iterable(s.lines(host, 1) for s in self.body))

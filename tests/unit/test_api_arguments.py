@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tack
+from tack._runtime import ABSENT
 from tack.arguments import Argument, check_dtypes, classify, raise_bad_call
 from tack.types import Layout
 
@@ -149,6 +150,38 @@ def test_wrong_counts_are_told_as_python_does(args: tuple[Any, ...], kwargs: dic
     with pytest.raises(TypeError) as info:
         raise_bad_call("f", ("out", "x", "n"), (1,), args, kwargs)
     assert str(info.value) == python_message(call)
+
+
+def python_message_of_markers(call: str) -> str:
+    def f(a, b=1, /, c=2, *, d, e=3, g):
+        pass
+
+    with pytest.raises(TypeError) as info:
+        eval(call, {"f": f})
+    return str(info.value).replace("python_message_of_markers.<locals>.", "")
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs"),
+    [
+        ((), {}),
+        ((1,), {}),
+        ((1,), {"d": 1}),
+        ((), {"a": 1, "d": 1, "g": 1}),
+        ((1,), {"a": 1, "b": 2, "d": 1, "g": 1}),
+        ((1, 2, 3, 4), {}),
+        ((1, 2, 3, 4), {"d": 1}),
+        ((1, 2, 3, 4), {"d": 1, "e": 1}),
+        ((1, 2, 3), {"c": 1}),
+        ((1, 2, 3, 4, 5, 6), {}),
+    ],
+)
+def test_position_and_keyword_only_are_told_as_python_does(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    names, defaults = ("a", "b", "c", "d", "e", "g"), (1, 2, ABSENT, 3, ABSENT)
+    with pytest.raises(TypeError) as info:
+        raise_bad_call("f", names, defaults, args, kwargs, 2, 3)
+    call = f"f({', '.join([*map(str, args), *(f'{k}={v}' for k, v in kwargs.items())])})"
+    assert str(info.value) == python_message_of_markers(call)
 
 
 def test_unknown_keywords_list_the_parameters() -> None:

@@ -28,12 +28,14 @@ CPU = _runtime.device("cpu")
 class Recorder:
     """Stands for the Python side of a kernel: answers misses with what ``make`` builds and remembers them."""
 
-    def __init__(self, make: Any, parameters: tuple[str, ...], defaults: tuple[Any, ...] = (), guards: Any = ()) -> None:
+    def __init__(
+        self, make: Any, parameters: tuple[str, ...], defaults: tuple[Any, ...] = (), guards: Any = (), only: tuple[int, ...] = ()
+    ) -> None:
         self.misses: list[tuple[tuple[Any, ...], _runtime.Device]] = []
         self.bad: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
         self.make = make
         self.guards = guards
-        self.call = _runtime.Dispatcher("k", parameters, defaults, self.miss)
+        self.call = _runtime.Dispatcher("k", parameters, defaults, self.miss, *only)
         self.call.set_bad_call(self.bad_call)
 
     def miss(self, dispatcher: Any, args: tuple[Any, ...], device: _runtime.Device) -> Any:
@@ -128,6 +130,27 @@ def test_what_does_not_fit_goes_to_bad_call_as_it_came(args: tuple[Any, ...], kw
     assert got[0] == args if not any(isinstance(a, np.ndarray) for a in args) else got[0][3] is args[3]
     assert got[1] == kwargs
     assert not k.misses
+
+
+def test_position_only_and_keyword_only_parameters(xyz: tuple[Any, Any, Any]) -> None:
+    x, y, out = xyz
+    k = Recorder(lambda device, args: hand_kernels.saxpy(device), ("x", "y", "out", "a"), (2.0, _runtime.ABSENT, 0.5), only=(1, 2))
+    for args, kwargs in (((x, y), {"out": out}), ((x, y), {"out": out, "a": 0.5}), ((x,), {"a": 0.5, "out": out, "y": y})):
+        out.fill(0)
+        k.call(*args, **kwargs)
+        assert out.tolist() == [0.5 * v + 1 for v in range(8)]
+    bad: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
+        ((), {"x": x, "y": y, "out": out}),
+        ((x, y, out), {}),
+        ((x, y, out, 0.5), {}),
+        ((x, y), {}),
+        ((x, y), {"a": 0.5}),
+        ((x, y), {"x": x, "out": out}),
+    ]
+    for args, kwargs in bad:
+        with pytest.raises(TypeError, match="refused"):
+            k.call(*args, **kwargs)
+    assert len(k.bad) == len(bad) and len(k.misses) == 1
 
 
 def test_a_bad_call_that_raises_nothing_is_still_an_error() -> None:
@@ -635,6 +658,8 @@ def test_an_uninitialised_one_is_refused() -> None:
         done.__init__("k", (), (), print)  # type: ignore[misc]
     with pytest.raises(ValueError, match="more defaults"):
         _runtime.Dispatcher("k", ("a",), (1, 2), print)
+    with pytest.raises(ValueError, match="more positional-only and keyword-only"):
+        _runtime.Dispatcher("k", ("a", "b"), (), print, 1, 2)
     with pytest.raises(TypeError, match="tuple of str"):
         _runtime.Dispatcher("k", (1,), (), print)  # type: ignore[arg-type]
 

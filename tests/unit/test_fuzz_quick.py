@@ -30,7 +30,7 @@ def test_many_random_kernels() -> None:
 
 
 def test_a_wrong_answer_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The oracles are independent: an addition that is off by one in any of them is a difference."""
+    """The oracles are independent: a result that is off by one in any of them is a difference."""
     monkeypatch.syspath_prepend(str(FUZZ))
     import check
     import host
@@ -39,11 +39,11 @@ def test_a_wrong_answer_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
     from tack.ir import arith
 
-    programs = [statements.generate(s, k * statements.ROWS, wide=True) for k, s in enumerate((1, 2, 4, 5))]
+    programs = [statements.generate(s, k * statements.ROWS, wide=True) for k, s in enumerate((2, 4, 7, 8))]
     ways = [Way(1, 1, 1), Way(0, 1, 1)]
     assert check.check(programs, ways) is None
     with monkeypatch.context() as patch:
-        patch.setitem(arith.BINARY, "add", lambda a, b, t: arith.cast(a + b + 1, t))
+        patch.setitem(arith.BINARY, "mul", lambda a, b, t: arith.cast(a * b + 1, t))
         found = check.check(programs, ways)
         assert found is not None and found.kind == "interpreter"
     right = host.arithmetic

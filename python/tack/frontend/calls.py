@@ -206,7 +206,7 @@ class Calls(Messages):
         if x.const is not None and is_weak(x.type):
             return weak_constant(abs(x.const))
         t: Type = W_INT if x.type is BOOL else x.type
-        if isinstance(t, DType) and t.code == "u":
+        if self.dtype_of(t).code == "u":
             return Num(t, x.instr, x.const)
         instr = self.coerce(x, self.dtype_of(t), loc)
         return self.value("abs", t, (instr,), loc)

@@ -96,7 +96,7 @@ class Functions(Statements):
         bound: dict[str, Thing] = {}
         positional = len(args) - len(names)
         takes = [p for p in fn.params if not p.keyword_only]
-        signature = f"{fn.name}({', '.join(p.name for p in fn.params)})"
+        signature = _signature(fn)
         if positional > len(takes):
             self.fail(f"'{fn.name}' takes {len(takes)} positional arguments, not {positional}.", loc, f"Its signature is {signature}.")
         for param, thing in zip(takes, args, strict=False):
@@ -105,7 +105,9 @@ class Functions(Statements):
             bound[param.name] = thing
         known = {p.name: p for p in fn.params}
         for name, thing in zip(names, args[positional:], strict=True):
-            if name not in known or known[name].positional_only:
+            if name in known and known[name].positional_only:
+                self.fail(f"'{fn.name}' takes its parameter '{name}' by position only.", loc, f"Its signature is {signature}.")
+            if name not in known:
                 self.fail(f"'{fn.name}' has no parameter '{name}'.", loc, f"Its signature is {signature}.")
             if name in bound:
                 self.fail(f"'{fn.name}' gets its parameter '{name}' twice.", loc, f"Its signature is {signature}.")
@@ -130,3 +132,15 @@ class Functions(Statements):
         self.frame = caller
         assert thing is not None
         return thing
+
+
+def _signature(fn: Function) -> str:
+    """The parameters as they are declared, without annotations and defaults."""
+    names: list[str] = []
+    for position, param in enumerate(fn.params):
+        if param.keyword_only and not (position and fn.params[position - 1].keyword_only):
+            names.append("*")
+        names.append(param.name)
+        if param.positional_only and not (position + 1 < len(fn.params) and fn.params[position + 1].positional_only):
+            names.append("/")
+    return f"{fn.name}({', '.join(names)})"
