@@ -349,6 +349,29 @@ def test_reductions(device: tack.Device, update: str, start: int, fold: Any) -> 
         assert out.tolist() == [s, (s + 1 + 2**63) % 2**64 - 2**63]
 
 
+def test_reductions_of_bools(device: tack.Device) -> None:
+    k = kernel("""
+    @tack.kernel
+    def k(x):
+        every, some, odd = True, False, False
+        for i in range(len(x)):
+            every &= x[i] < 40
+            some |= x[i] < 0
+            odd ^= x[i] == 7
+        return every * 4 + some * 2 + odd
+    """)
+    for n in (0, 1, 2, 7, 64, 100, 1500, 5000):
+        x = np.full(n, 30, np.int32)
+        assert k(here(x)) == 4
+        if n:
+            x[n // 2] = 7
+            assert k(here(x)) == 5
+            x[n // 3] = -1
+            assert k(here(x)) == (6 if n // 2 == n // 3 else 7)
+            x[-1] = 40
+            assert k(here(x)) == {1: 0, 2: 2}.get(n, 3)
+
+
 def test_reductions_in_inner_loops_over_several_names_and_dimensions(device: tack.Device) -> None:
     k = kernel("""
     @tack.kernel

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from c_harness import cuda
-from codegen_harness import Build, no_math
+from codegen_harness import ALL, Build, no_math
 
 from tack import types as T
 from tack.codegen import build_source
@@ -17,9 +16,17 @@ from tack.codegen.c_text import float_literal
 from tack.errors import UnsupportedError
 from tack.ir import nodes as ir
 from tack.ir.source import KernelSource
+from tack.ir.target import Target
 from tack.types import Layout
 
+ATOMICS = frozenset({T.i32, T.u32, T.i64, T.u64, T.f32, T.f64})
 GOLDEN = Path(__file__).parent.parent / "golden"
+
+
+def cuda(debug: bool = False, **changes: Any) -> Target:
+    fields: dict[str, Any] = {"backend": "cuda", "title": "CUDA", "arch": "sm_90", "array_dtypes": ALL, "atomic_dtypes": ATOMICS}
+    fields |= {"supports_f64": True, "supports_workgroups": True, "supports_images": True, "debug": debug}
+    return Target(**(fields | changes))
 
 
 def printed(build: Build, **changes: Any) -> KernelSource:

@@ -421,8 +421,8 @@ def test_what_is_not_there_is_refused_with_its_place() -> None:
         with pytest.raises(CompileNotImplementedError, match=f"user.py:12: Kernel 'kernel': .*{match}") as caught:
             build_source(build.kernel, target(), no_math)
         assert (caught.value.line, caught.value.kernel) == (12, "kernel")
-    with pytest.raises(UnsupportedError, match="Kernel 'chain': no code generator for CUDA"):
-        build_source(chain(1), target(backend="cuda", title="CUDA"), no_math)
+    with pytest.raises(UnsupportedError, match="Kernel 'chain': no code generator for Thing"):
+        build_source(chain(1), target(backend="thing", title="Thing"), no_math)
 
 
 def test_a_short_known_row_takes_no_more_lanes_than_it_has() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 from ..ir.arith import identity
 from ..ir.nodes import Instr
 from ..ir.reduction import WIDTH
-from ..types import DType
+from ..types import BOOL, DType, u8
 from .llvm_text import identifier, llvm_type
 from .params import ReductionPlan
 
@@ -30,19 +30,26 @@ def _fold(body: Body, op: str, dtype: DType, lanes: int, a: str, b: str) -> str:
     return body.w.op(op, f"{name} {llvm_type(dtype, lanes)} {a}, {b}")
 
 
+def _held(dtype: DType) -> DType:
+    """What a running result has in memory: bools are bytes, since LLVM packs vectors of them into bits."""
+    return u8 if dtype == BOOL else dtype
+
+
 class Accumulators:
     """The running results of one entry's reductions."""
 
     def __init__(self, body: Body, reductions: list[ReductionPlan]) -> None:
         self.body, self.reductions = body, reductions
-        self.shelves = [body.w.once("running", f"alloca [{WIDTH} x {llvm_type(r.var.type)}], align 64") for r in reductions]
+        self.shelves = [body.w.once("running", f"alloca [{WIDTH} x {llvm_type(_held(r.var.type))}], align 64") for r in reductions]
         self._before: list[tuple[str, str]] = []
 
     def begin_block(self) -> None:
         w = self.body.w
         for r, shelf in zip(self.reductions, self.shelves, strict=True):
-            t = llvm_type(r.var.type, WIDTH)
-            w.do(f"store {t} {self.body.arithmetic.splat(r.var.type, WIDTH, identity(r.op, r.var.type))}, ptr {shelf}, align 64")
+            held = _held(r.var.type)
+            value = identity(r.op, r.var.type)
+            splat = self.body.arithmetic.splat(held, WIDTH, value if held.is_float else int(value))
+            w.do(f"store {llvm_type(held, WIDTH)} {splat}, ptr {shelf}, align 64")
 
     def begin_group(self, offset: str) -> None:
         """Gives the variables the running results of a group of lanes; ``offset`` is its place in its row."""
@@ -50,8 +57,11 @@ class Accumulators:
         place = w.op("place", f"and i64 {offset}, {WIDTH - 1}")
         self._before = []
         for r, shelf in zip(self.reductions, self.shelves, strict=True):
-            at = w.op("running.at", f"getelementptr {llvm_type(r.var.type)}, ptr {shelf}, i64 {place}")
-            value = w.op(f"{identifier(r.var.name)}.running", f"load {llvm_type(r.var.type, n)}, ptr {at}, align {r.var.type.itemsize}")
+            held = _held(r.var.type)
+            at = w.op("running.at", f"getelementptr {llvm_type(held)}, ptr {shelf}, i64 {place}")
+            value = w.op(f"{identifier(r.var.name)}.running", f"load {llvm_type(held, n)}, ptr {at}, align {held.itemsize}")
+            if r.var.type == BOOL:
+                value = w.op("running", f"trunc {llvm_type(held, n)} {value} to {llvm_type(BOOL, n)}")
             self.body.put(r.var, value)
             self._before.append((at, value))
 
@@ -62,13 +72,16 @@ class Accumulators:
             value = self.body.get(r.var, "running")
             if mask is not None:
                 value = w.op("running", f"select <{n} x i1> {mask}, {t} {value}, {t} {before}")
-            w.do(f"store {t} {value}, ptr {at}, align {r.var.type.itemsize}")
+            held = _held(r.var.type)
+            if r.var.type == BOOL:
+                value = w.op("running", f"zext {t} {value} to {llvm_type(held, n)}")
+            w.do(f"store {llvm_type(held, n)} {value}, ptr {at}, align {held.itemsize}")
 
     def end_block(self, block: str) -> None:
         """Folds the running results and stores them as the block's partial result."""
         w = self.body.w
         for r, shelf in zip(self.reductions, self.shelves, strict=True):
-            dtype = r.var.type
+            dtype = _held(r.var.type)
             half = WIDTH // 2
             value = ""
             while half:
@@ -108,7 +121,10 @@ def combine(body: Body, node: Instr) -> None:
     place = w.op("partial.place", f"mul nsw i64 {k}, 8")
     at = w.op("partial.at", f"getelementptr i8, ptr {first}, i64 {place}")
     sofar = w.op("so.far", f"load {t}, ptr {total}")
-    folded = _fold(body, op, dtype, 1, sofar, w.op("partial", f"load {t}, ptr {at}, align 8"))
+    partial = w.op("partial", f"load {llvm_type(_held(dtype))}, ptr {at}, align 8")
+    if dtype == BOOL:
+        partial = w.op("partial", f"trunc {llvm_type(u8)} {partial} to {t}")
+    folded = _fold(body, op, dtype, 1, sofar, partial)
     w.do(f"store {t} {folded}, ptr {total}")
     w.do(f"store i64 {w.op('block.up', f'add nsw i64 {k}, 1')}, ptr {k_at}")
     w.br(head)
