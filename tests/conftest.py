@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Generator
 
 import pytest
@@ -64,6 +67,9 @@ def simulate(kind: str) -> None:
         os.environ.update({**standins.environment(kind, devices=2), **{k: v for k, v in os.environ.items() if k.startswith("TACK_SIM_")}})
     except standins.Unavailable as error:
         raise pytest.UsageError(f"{kind}-sim: {error}") from None
+    if "TACK_CACHE_DIR" not in os.environ:  # what a stand-in compiles is nothing for later processes on real devices
+        os.environ["TACK_CACHE_DIR"] = folder = tempfile.mkdtemp(prefix="tack-cache-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -473,7 +473,9 @@ TEST_CASE("launches that use shared memory are complete when the call returns") 
   const auto kernel = bench.build(source_of({array_spec("x")}, {{}}, {launch(0, {shape(0, 0)})}));
   kernel->launch(std::vector{Argument(x)});
   CHECK(bench.state.synchronizations == 0);
+  CHECK(!kernel->waits(std::vector{Argument(x)}));
   x.buffer()->mark_shared();
+  CHECK(kernel->waits(std::vector{Argument(x)}));
   kernel->launch(std::vector{Argument(x)});
   CHECK(bench.state.synchronizations == 1);
 }
@@ -491,6 +493,8 @@ TEST_CASE("prediction: iterations times the module's figure, sequences by their 
                             {begin(constant(0), scalar(0), constant(1), 2), launch(0, {sequence(0)}), end(0), launch(0, {constant(1)})}));
   CHECK(steps->predict(std::vector{Argument(std::int64_t{100})}) == 100.0 * 50.0 + 1.0);
   CHECK(steps->predict(std::vector{Argument(std::int64_t{0})}) == 1.0);
+  CHECK(steps->waits(std::vector{Argument(std::int64_t{100})}));  // it queues many launches
+  CHECK(!two->waits(std::vector{Argument(std::int64_t{100})}));
 }
 
 TEST_CASE("short launches go straight to the module, and only those") {

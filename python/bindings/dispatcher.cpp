@@ -98,7 +98,7 @@ PyObject* Dispatcher::run(PyObject* self, PyObject* const* slots, Arguments& arg
   Result result;
   {
     // The decision reads no clock: the kernel's cost per iteration was measured by earlier launches.
-    const MaybeRelease release(kernel.predict(arguments.values()) > release_above_ns);
+    const MaybeRelease release(kernel.predict(arguments.values()) > release_above_ns || kernel.waits(arguments.values()));
     result = kernel.launch(arguments.values());
   }
   return to_python(result);

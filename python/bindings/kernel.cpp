@@ -37,7 +37,7 @@ nb::object launch(const Kernel& kernel, const nb::sequence& args) {
   kernel.check(arguments.values());
   Result result;
   {
-    const MaybeRelease release(kernel.predict(arguments.values()) > release_above_ns);
+    const MaybeRelease release(kernel.predict(arguments.values()) > release_above_ns || kernel.waits(arguments.values()));
     result = kernel.launch(arguments.values());
   }
   PyObject* answer = to_python(result);

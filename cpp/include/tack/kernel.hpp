@@ -198,6 +198,9 @@ class TACK_API Kernel {
 
   /// Predicted run time of a launch in ns, cheap and without a clock; used to decide whether to release the GIL.
   double predict(std::span<const Argument> arguments) const noexcept;
+  /// Whether a launch on a queued device waits for it: for a returned scalar, memory that another library sees, what the kernel reports;
+  /// or queues launches by the thousand. False on devices that are not queued.
+  bool waits(std::span<const Argument> arguments) const noexcept;
   /// Checks ranges and limits, then runs (CPU) or queues the whole schedule. Empty launches do nothing. The arguments must fit
   /// source().arguments in kind, dtype, rank and layout (`check` tests that).
   /// Throws Error(invalid_argument) for limits and extents, Error(overflow) for an integer outside its range. A kernel built with checks

@@ -157,14 +157,14 @@ class KernelCall {
     launch(step, sequences, ranges, side, words.data());
   }
 
+  /// Whether another library sees memory of an argument.
+  bool is_shared() const noexcept {
+    return std::any_of(plan_.arrays.begin(), plan_.arrays.end(),
+                       [this](std::uint16_t position) { return arguments_[position].array->buffer()->shared(); });
+  }
   /// Memory that another library sees is finished when the call returns.
   void finish_shared() const {
-    if (!plan_.queued) return;
-    for (const std::uint16_t position : plan_.arrays) {
-      if (!arguments_[position].array->buffer()->shared()) continue;
-      kernel_.device()->synchronize();
-      return;
-    }
+    if (plan_.queued && is_shared()) kernel_.device()->synchronize();
   }
 
  private:
@@ -247,6 +247,14 @@ Result Kernel::launch(std::span<const Argument> arguments) const {
   }
   call.finish_shared();
   return result;
+}
+
+bool Kernel::waits(std::span<const Argument> arguments) const noexcept {
+  const Plan& plan = *plan_;
+  if (!plan.queued || arguments.size() != source_.arguments.size()) return false;
+  if (!plan.simple && (source_.result_offset >= 0 || plan.records)) return true;
+  const auto is_sequence = [](const Plan::StepPlan& step) { return step.kind == Step::Kind::sequence_begin; };
+  return (!plan.simple && std::any_of(plan.steps.begin(), plan.steps.end(), is_sequence)) || KernelCall(*this, plan, arguments).is_shared();
 }
 
 double Kernel::predict(std::span<const Argument> arguments) const noexcept {
