@@ -82,3 +82,27 @@ def k(lo, hi, a_i8, a_u32, o_i8, o_i32):
     order = re.findall(r"= (freeze|[su]div|[su]rem) <\d+ x i\d+>", llvm_ir)  # each division has a frozen divisor of its own
     assert len(order) >= 6
     assert all((kind == "freeze") == (position % 2 == 0) for position, kind in enumerate(order)), order
+
+
+def test_the_high_part_of_a_product_as_16_bits() -> None:
+    """LLVM 22 lost the product where a shift by 32 or more of one of sign-extended numbers was cut to 16 bits."""
+    text = """\
+@tack.kernel(exact=True)
+def k(lo, hi, a_i8, a_i16, o_i16, o_u16):
+    for i in range(lo, hi):
+        o_i16[0, i] = tack.i16(tack.mulhi(a_i8[i % 64], tack.u32(3)))
+        o_u16[0, i] = tack.bitcast(tack.mulhi(a_i8[i % 64], tack.u32(1)), tack.u64)
+        o_i16[1, i] = tack.i16((tack.i64(a_i16[i % 64]) * a_i8[i % 64]) >> 40)
+        o_u16[1, i] = (tack.u64(a_i16[i % 64]) * tack.u64(a_i8[i % 64])) // 2**33
+"""
+    from check import FEW, inputs
+
+    a, b = inputs("i8", 64).tolist(), inputs("i16", 64).tolist()
+    verify(
+        text,
+        o_i16=[[(a[i] * 3) >> 64 for i in range(FEW)], [(b[i] * a[i]) >> 40 for i in range(FEW)]],
+        o_u16=[
+            [(a[i] >> 64) % 2**16 for i in range(FEW)],
+            [((b[i] * a[i]) % 2**64 >> 33) % 2**16 for i in range(FEW)],
+        ],
+    )

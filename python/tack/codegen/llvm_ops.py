@@ -61,7 +61,8 @@ class Arithmetic:
             value = llvm_type(_type(instr), lanes)
             return w.op(hint, f"select {t} {args[0]}, {value} {args[1]}, {value} {args[2]}")
         if op == "cast":
-            return self._cast(of, _type(instr), lanes, args[0], hint)
+            value = self._hidden(of, lanes, args[0], hint) if lanes > 1 and _is_short(_type(instr)) and _is_high(instr) else args[0]
+            return self._cast(of, _type(instr), lanes, value, hint)
         if op == "freeze":
             return w.op(hint, f"freeze {t} {args[0]}")
         if op == "bitcast":
@@ -120,6 +121,15 @@ class Arithmetic:
         name = "trunc" if to.bits < source.bits else "sext" if source.is_signed else "zext"
         return self.w.op(hint, f"{name} {a} {value} to {b}")
 
+    def _hidden(self, of: DType, lanes: int, value: str, hint: str) -> str:
+        """The value by another way. LLVM 22 makes one instruction for x86 of a shifted product that is cut to 16 bits, and loses all of it
+        where the shift is by 32 or more; it must not see that the one follows the other."""
+        w, t = self.w, llvm_type(of, lanes)
+        zero = w.once("zero", f'call {llvm_type(of)} asm "", "=r,0"({llvm_type(of)} 0)')
+        one = w.once("zero.one", f"insertelement {t} poison, {llvm_type(of)} {zero}, i64 0")
+        zeros = w.once("zeros", f"shufflevector {t} {one}, {t} poison, <{lanes} x i32> zeroinitializer")
+        return w.op(hint, f"or {t} {value}, {zeros}")
+
     def _float_to_int(self, source: DType, to: DType, lanes: int, value: str, hint: str) -> str:
         """Truncated and saturated, NaN gives 0. LLVM's saturating intrinsic takes vectors apart; here the value is brought into range
         first. A comparison with NaN is false, so that it comes out as the least number."""
@@ -173,6 +183,22 @@ class Arithmetic:
         count = str(n) if lanes == 1 else f"splat (i{2 * n} {n})"
         high = w.op(f"{hint}.high", f"{shr} {wide} {product}, {count}")
         return w.op(hint, f"trunc {wide} {high} to {t}")
+
+
+def _is_short(dtype: DType) -> bool:
+    return dtype.is_int and dtype.bits == 16
+
+
+def _is_high(cast: Instr) -> bool:
+    """Whether a value of 32 or 64 bits that is cast may be the high part of a product, as far as LLVM can tell."""
+    work = [cast.args[0]]
+    while work:
+        value = work.pop()
+        if value.op in ("rshift", "quot") or (value.op == "bits" and value.attr == "mulhi"):
+            return True
+        if value.type is not None and value.type.is_int and value.type.bits > 16:
+            work += value.args[1:] if value.op == "select" else value.args if value.op in ("cast", "bitcast") else ()
+    return False
 
 
 def _last_float(dtype: DType, limit: int) -> float:
