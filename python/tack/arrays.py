@@ -285,11 +285,9 @@ class Array(_runtime.Array):
         if isinstance(view, tuple):
             if self.device.host_addressable and not self.device.queued:
                 return memoryview(self)[view]
-            import numpy
-
-            element = numpy.empty((), numpy_dtype(self.dtype))
+            element = memoryview(bytearray(self.itemsize)).cast(_FORMATS[self.dtype], ())
             self._at(view).read_into(element)
-            return element.item()
+            return element[()]
         return view
 
     def __setitem__(self, key: Any, value: Any) -> None:
