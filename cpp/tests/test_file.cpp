@@ -122,10 +122,12 @@ TEST_CASE("a rename replaces, also what somebody reads; so does a removal") {
   tack::file_info(folder / "new", error);
   CHECK(error == std::errc::no_such_file_or_directory);
 
-  const File second = File::open(folder / "entry", error);
-  tack::remove_file(folder / "entry", error);
-  CHECK_FALSE(error);
-  CHECK(read_all(second) == "second");
+  {
+    const File second = File::open(folder / "entry", error);
+    tack::remove_file(folder / "entry", error);
+    CHECK_FALSE(error);
+    CHECK(read_all(second) == "second");
+  }
   tack::remove_file(folder / "entry", error);
   CHECK(error == std::errc::no_such_file_or_directory);
   tack::rename_file(folder / "entry", folder / "other", error);

@@ -23,7 +23,8 @@ std::int64_t process_id() noexcept;
 
 /// Status of a path; a symbolic link is not followed.
 FileInfo file_info(const std::string& path, std::error_code& error) noexcept;
-/// Gives `from` the name `to` in one step; a file that has it is replaced.
+/// Gives `from` the name `to` in one step; a file that has it is replaced, though somebody reads it. (A Windows before version 10 needs two
+/// steps for that last case.)
 void rename_file(const std::string& from, const std::string& to, std::error_code& error) noexcept;
 void remove_file(const std::string& path, std::error_code& error) noexcept;
 /// Makes a folder and those above it. `folder` and what is above it are for this user alone where they are new; on Windows for whoever

@@ -149,7 +149,16 @@ void rename_file(const std::string& from, const std::string& to, std::error_code
     const std::wstring old_name = native(from), new_name = native(to);
     error.clear();
     if (rename_over_open_file(old_name, new_name)) return;
-    checked(error, MoveFileExW(old_name.c_str(), new_name.c_str(), MOVEFILE_REPLACE_EXISTING));
+    if (checked(error, MoveFileExW(old_name.c_str(), new_name.c_str(), MOVEFILE_REPLACE_EXISTING))) return;
+    if (error != std::errc::permission_denied && error != std::errc::device_or_resource_busy) return;
+    // Somebody reads it: an open file can be given another name. For a moment there is then no file of the new one.
+    const std::wstring aside = old_name + L".old.tmp";
+    if (MoveFileExW(new_name.c_str(), aside.c_str(), MOVEFILE_REPLACE_EXISTING) == FALSE) return;
+    if (checked(error, MoveFileExW(old_name.c_str(), new_name.c_str(), 0))) {
+      DeleteFileW(aside.c_str());
+    } else {
+      MoveFileExW(aside.c_str(), new_name.c_str(), 0);
+    }
   });
 }
 

@@ -21,7 +21,8 @@ constexpr std::size_t usual_words = 64;  // parameters of a launch up to this nu
 
 constexpr DTypeSet set_of(std::initializer_list<DType> types) noexcept {
   DTypeSet set = 0;
-  for (const DType type : types) set = static_cast<DTypeSet>(set | 1u << dtype_index(type));
+  for (std::size_t i = 0; i < array_dtypes.size(); ++i)
+    if (std::find(types.begin(), types.end(), array_dtypes[i]) != types.end()) set = static_cast<DTypeSet>(set | 1u << i);
   return set;
 }
 

@@ -22,6 +22,8 @@ class CudaDevice final : public DeviceImpl {
  public:
   CudaDevice(const Driver& driver, Log& log, int index);
   ~CudaDevice() override;
+  CudaDevice(const CudaDevice&) = delete;
+  CudaDevice& operator=(const CudaDevice&) = delete;
 
   void* allocate(std::size_t bytes) override;
   void free(void* pointer, std::size_t bytes) noexcept override;

@@ -83,6 +83,7 @@ void CudaModule::unload() noexcept {
 
 std::vector<EntryStatistics> CudaModule::statistics() const {
   std::vector<EntryStatistics> rows;
+  rows.reserve(symbols_.size());
   for (const std::string& symbol : symbols_) rows.push_back({.symbol = symbol});
   return rows;
 }

@@ -23,6 +23,8 @@ class CudaModule final : public ModuleImpl {
   /// `block`: threads of a group where an entry does not say.
   CudaModule(const Context& context, std::span<const std::byte> binary, const KernelSource& source, std::uint32_t block);
   ~CudaModule() override;
+  CudaModule(const CudaModule&) = delete;
+  CudaModule& operator=(const CudaModule&) = delete;
 
   const Entry& entry(std::uint32_t index) const noexcept { return entries_[index]; }
   std::vector<EntryStatistics> statistics() const override;
