@@ -139,6 +139,7 @@ std::vector<std::byte> Nvrtc::compile(const KernelSource& source) const {
                                    "--fmad=false", "--std=c++17", "-default-device"};
   for (std::string& word : words_of(source.options)) options.push_back(std::move(word));
   std::vector<const char*> given;
+  given.reserve(options.size());
   for (const std::string& option : options) given.push_back(option.c_str());
 
   const Job job(*this, source);
