@@ -285,7 +285,7 @@ class Array(_runtime.Array):
         if isinstance(view, tuple):
             if self.device.host_addressable and not self.device.queued:
                 return memoryview(self)[view]
-            element = memoryview(bytearray(self.itemsize)).cast(_FORMATS[self.dtype], ())
+            element = memoryview(bytearray(self.itemsize)).cast(_FORMATS[self.dtype], ())  # type: ignore[call-overload]
             self._at(view).read_into(element)
             return element[()]
         return view
