@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
+import shutil
 import subprocess
 import sys
 import threading
+from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 from typing import Any
 
@@ -435,3 +438,90 @@ def test_the_command_runs_on_the_stand_ins() -> None:
     code = "import os, ctypes; print(ctypes.CDLL(os.environ['TACK_LIBCUDA']).cuInit(0))"
     command = [sys.executable, standins.__file__, "cuda", sys.executable, "-c", code]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "0\n"
+
+
+@pytest.mark.parametrize(("machine", "runner"), [("", []), ("aarch64-linux-gnu-", ["qemu-aarch64"])])
+def test_fibers_keep_registers_and_stacks(machine: str, runner: list[str], tmp_path: Path) -> None:
+    for tool in (f"{machine}g++", *runner):
+        if shutil.which(tool) is None:
+            pytest.skip(f"needs {tool}")
+    folder, program = Path(standins.__file__).parent, tmp_path / "fibers"
+    sources = [folder / "checks/fibers.cpp", folder / "engine/fiber.cpp"]
+    subprocess.run([f"{machine}g++", "-std=c++20", "-O2", "-static", "-ffp-contract=off", *sources, "-o", program], check=True)
+    ended = subprocess.run([*runner, program], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (0, "")
+
+
+# How wide a parameter is, by the words of its type; all that is not listed is an address or a handle.
+WIDTHS = {
+    "float": 4,
+    "int": 4,
+    "unsigned": 4,
+    "unsigned int": 4,
+    "unsigned char": 1,
+    "unsigned short": 2,
+    "unsigned long long": 8,
+    "size_t": 8,
+}
+WIDTHS |= {
+    "CUdevice": 4,
+    "CUdevice_attribute": 4,
+    "CUpointer_attribute": 4,
+    "CUfunction_attribute": 4,
+    "CUresult": 4,
+    "CUuuid": 16,
+    "Result": 4,
+}
+WIDTHS |= {"CUlimit": 4, "cuuint64_t": 8}
+
+
+def package_files(name: str) -> list[Any] | None:
+    try:
+        return files(name)
+    except PackageNotFoundError:
+        return None
+
+
+def widths(parameters: str) -> list[int]:
+    """Of a function's parameters, as C writes them."""
+    found = []
+    for parameter in parameters.replace("\n", " ").replace("std::", "").split(","):
+        words = [w for w in parameter.replace("const", " ").split() if w]
+        kind = " ".join(words) if " ".join(words) in WIDTHS else " ".join(words[:-1])
+        found.append(8 if "*" in parameter or "[" in parameter else WIDTHS.get(kind, 8))
+    return [] if parameters.strip() in {"", "void"} else found
+
+
+def test_functions_and_structures_are_those_of_the_real_header(tmp_path: Path) -> None:
+    installed = [Path(str(f.locate())) for f in (package_files("nvidia-cuda-runtime") or []) if f.name == "cuda.h"]
+    if not installed:
+        pytest.skip("needs the package nvidia-cuda-runtime")
+    real = installed[0].read_text()
+    declarations = re.findall(r"CUresult CUDAAPI (\w+)\(([^)]*)\);", real)
+    declared = {name: widths(given) for name, given in reversed(declarations)}  # the first ones: those of old versions come later
+    renamed = dict(re.findall(r"#define (cu\w+) +(cu\w+_v\d+)$", real, re.MULTILINE))  # cuda.h declares cuMemAlloc and means cuMemAlloc_v2
+    declared |= {new: declared[old] for old, new in renamed.items() if old in declared}
+    folder = Path(standins.__file__).parent / "cuda"
+    ours = {
+        n: widths(g) for p in folder.glob("*.cpp") for n, g in re.findall(r"^Result (cu\w+)\(([^)]*)\) \{", p.read_text(), re.MULTILINE)
+    }
+    assert len(ours) > 70
+    assert {n: w for n, w in ours.items() if declared.get(n) != w} == {}
+
+    fields = {
+        "ArrayDescription": (
+            "CUDA_ARRAY3D_DESCRIPTOR",
+            {"depth": "Depth", "format": "Format", "channels": "NumChannels", "flags": "Flags"},
+        ),
+        "Copy3D": ("CUDA_MEMCPY3D", {"from.kind": "srcMemoryType", "to.kind": "dstMemoryType", "to.height": "dstHeight", "depth": "Depth"}),
+        "Copy2D": ("CUDA_MEMCPY2D", {"from.pitch": "srcPitch", "to.kind": "dstMemoryType", "height": "Height"}),
+        "ResourceDescription": ("CUDA_RESOURCE_DESC", {"resource": "res", "flags": "flags"}),
+        "TextureDescription": ("CUDA_TEXTURE_DESC", {"filter": "filterMode", "flags": "flags", "border": "borderColor"}),
+    }
+    checks = [f"static_assert(sizeof(sim::cuda::{mine}) == sizeof({theirs}));" for mine, (theirs, _) in fields.items()]
+    for mine, (theirs, names) in fields.items():
+        checks += [f"static_assert(offsetof(sim::cuda::{mine}, {a}) == offsetof({theirs}, {b}));" for a, b in names.items()]
+    text = tmp_path / "compare.cpp"
+    text.write_text(f'#include <cuda.h>\n#include "{folder}/texture_abi.h"\n' + "\n".join(checks))
+    includes = ["-I", str(installed[0].parent), "-I", str(standins.ROOT / "third_party")]
+    subprocess.run([standins.compiler(), "-std=c++20", "-fsyntax-only", "-Wno-invalid-offsetof", *includes, str(text)], check=True)

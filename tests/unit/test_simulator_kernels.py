@@ -79,6 +79,7 @@ BAD = {
     "read": ("s[threadIdx.x] = 1; __syncthreads(); s[0] = p[0]; p[threadIdx.x] = s[0];", "race in shared memory: thread"),
     "write": ("s[threadIdx.x / 2] = 1;", "race in shared memory: thread 0 and thread 1 write the same bytes with no barrier between"),
     "atomic": ("if (threadIdx.x == 0) s[0] = 1; __syncthreads(); atomicAdd(&s[0], 1.0f); p[0] = s[0];", "race in shared memory: thread"),
+    "volatile": ("if (threadIdx.x == 0) s[0] = 1; __syncthreads(); s[0] += *(volatile float*)&s[0];", "race in shared memory: thread"),
     "unwritten": ("if (threadIdx.x < 4) s[threadIdx.x] = 1; __syncthreads(); p[0] = s[7];", "shared memory is read that no thread"),
     "divide": ("p[0] = 1 / n;", "undefined behaviour"),
     "overflow": ("p[0] = n + 2147483647 + 1;", "undefined behaviour"),
@@ -136,6 +137,7 @@ extern "C" __global__ void k(float* p, Pair pair, double d, unsigned char c, boo
     if (next == seen) break;
   }
   __syncthreads();
+  p[threadIdx.x] = *(volatile float*)&counts[0] + counts[0];  // nor do reads of two kinds
   float local[8];
   for (int i = 0; i < 8; i++) local[i] = table[i % 4] * i;
   const float sum = __shfl_xor_sync(0xffu, counts[0] + threadIdx.x, 1);

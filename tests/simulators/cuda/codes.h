@@ -6,21 +6,17 @@
 namespace sim::cuda {
 
 namespace abi = tack::cuda::abi;
-using Result = abi::Result;
 
-// NAME(constant, the manual's name, value); source: CUDA Driver API, "Data types used by CUDA driver", CUresult.
-#define SIM_CUDA_OTHER_RESULTS(X)                                                 \
-  X(context_already_in_use, CUDA_ERROR_CONTEXT_ALREADY_IN_USE, 216)               \
-  X(primary_context_active, CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE, 708)               \
-  X(invalid_handle, CUDA_ERROR_INVALID_HANDLE, 400)                               \
-  X(not_ready, CUDA_ERROR_NOT_READY, 600)                                         \
-  X(not_supported, CUDA_ERROR_NOT_SUPPORTED, 801)                                 \
-  X(launch_incompatible_texturing, CUDA_ERROR_LAUNCH_INCOMPATIBLE_TEXTURING, 703) \
-  X(unknown, CUDA_ERROR_UNKNOWN, 999)
+// X(constant, the manual's name, value); source: CUDA Driver API, "Data types used by CUDA driver", CUresult. A result that tack's own
+// table gets is taken out here.
+#define SIM_CUDA_OTHER_RESULTS(X)                   \
+  X(invalid_handle, CUDA_ERROR_INVALID_HANDLE, 400) \
+  X(not_ready, CUDA_ERROR_NOT_READY, 600)           \
+  X(not_supported, CUDA_ERROR_NOT_SUPPORTED, 801)
 
-#define SIM_CUDA_CONSTANT(name, original, value) inline constexpr Result name{value};
-SIM_CUDA_OTHER_RESULTS(SIM_CUDA_CONSTANT)
-#undef SIM_CUDA_CONSTANT
+#define SIM_CUDA_ENUMERATOR(name, original, value) name = (value),
+enum class Result : int { TACK_CUDA_RESULTS(SIM_CUDA_ENUMERATOR) SIM_CUDA_OTHER_RESULTS(SIM_CUDA_ENUMERATOR) };
+#undef SIM_CUDA_ENUMERATOR
 
 // The manual's name, or null.
 const char* name_of(Result result);

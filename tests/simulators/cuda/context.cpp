@@ -97,8 +97,16 @@ bool sticky(Result result) {
 }
 
 std::vector<ContextPtr>& context_stack() {
-  thread_local std::vector<ContextPtr> stack;
-  return stack;
+  // What runs on a thread after its thread-local objects are gone, as the destructors of a program's static objects do, has another stack.
+  static auto* const late = new std::vector<ContextPtr>;
+  thread_local bool gone = false;
+  struct Stack {
+    ~Stack() { gone = true; }
+    std::vector<ContextPtr> contexts;
+  };
+  if (gone) return *late;
+  thread_local Stack stack;
+  return stack.contexts;
 }
 
 Driver& Driver::instance() {
@@ -125,6 +133,7 @@ ContextPtr Driver::create(int device, bool primary_context) {
 // All that the context owns goes with it; what the program had not freed is counted.
 void Driver::destroy(const ContextPtr& context) {
   if (context->state() == Result::success) context->queue.wait_all();
+  context->queue.stop();
   context->alive = false;
   contexts.remove(context->handle);
   const auto mine = [&](const auto& object) {
@@ -165,7 +174,7 @@ std::shared_ptr<Stream> find_stream(const ContextPtr& context, abi::Stream handl
 
 const char* name_of(Result result) {
 #define SIM_CASE(name, original, value) \
-  if (result == Result{value}) return #original;
+  if (result == Result::name) return #original;
   TACK_CUDA_RESULTS(SIM_CASE)
   SIM_CUDA_OTHER_RESULTS(SIM_CASE)
 #undef SIM_CASE

@@ -52,7 +52,7 @@ void move(std::uintptr_t to, std::uintptr_t from, std::size_t size) {
 }
 
 Result copy_in(const char* function, const ContextPtr& context, Stream* stream, abi::DevicePointer to, const void* from, std::size_t size) {
-  if (stream == nullptr) return invalid_handle;
+  if (stream == nullptr) return Result::invalid_handle;
   if (size == 0) return Result::success;
   if (!device_range(function, to, size) || !host_range(function, from)) return Result::invalid_value;
   if (pinned(from)) {
@@ -66,7 +66,7 @@ Result copy_in(const char* function, const ContextPtr& context, Stream* stream, 
 }
 
 Result copy_out(const char* function, const ContextPtr& context, Stream* stream, void* to, abi::DevicePointer from, std::size_t size) {
-  if (stream == nullptr) return invalid_handle;
+  if (stream == nullptr) return Result::invalid_handle;
   if (size == 0) return Result::success;
   if (!device_range(function, from, size) || !host_range(function, to)) return Result::invalid_value;
   const TaskPtr task = context->submit(*stream, [=] { move(address_of(to), from, size); });
@@ -77,7 +77,7 @@ Result copy_out(const char* function, const ContextPtr& context, Stream* stream,
 
 Result copy_within(const char* function, const ContextPtr& context, Stream* stream, abi::DevicePointer to, abi::DevicePointer from,
                    std::size_t size) {
-  if (stream == nullptr) return invalid_handle;
+  if (stream == nullptr) return Result::invalid_handle;
   if (size == 0) return Result::success;
   if (!device_range(function, to, size) || !device_range(function, from, size)) return Result::invalid_value;
   context->submit(*stream, [=] { move(to, from, size); });
@@ -93,7 +93,7 @@ Result finish(const ContextPtr& context) {
 template <class T>
 Result fill(const char* function, const ContextPtr& context, Stream* stream, abi::DevicePointer to, std::size_t pitch, T value,
             std::size_t width, std::size_t height) {
-  if (stream == nullptr) return invalid_handle;
+  if (stream == nullptr) return Result::invalid_handle;
   if (width == 0 || height == 0) return Result::success;
   if (to % sizeof(T) != 0 || pitch % sizeof(T) != 0) return refuse(function, hexadecimal(to) + " is not aligned to the value's size");
   if (!device_range(function, to, pitch * (height - 1) + width * sizeof(T))) return Result::invalid_value;
@@ -193,7 +193,7 @@ Result cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
 Result cuMemGetAddressRange_v2(abi::DevicePointer* base, std::size_t* size, abi::DevicePointer pointer) {
   return call<"cuMemGetAddressRange_v2">([&](const ContextPtr&) {
     const std::optional<Allocation> found = Memory::instance().find(pointer);
-    if (!found || found->kind != MemoryKind::device) return Result{500};
+    if (!found || found->kind != MemoryKind::device) return Result::not_found;
     if (base != nullptr) *base = found->start;
     if (size != nullptr) *size = found->size;
     return Result::success;

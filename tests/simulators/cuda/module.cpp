@@ -76,10 +76,10 @@ bool unpack(const SimKernel& kernel, void** extra, std::vector<void*>& parameter
 
 Result launch(const ContextPtr& context, abi::Function function, const SimIndex& grid, const SimIndex& block, unsigned shared,
               abi::Stream stream, void** parameters, void** extra) {
-  const std::shared_ptr<FunctionObject>& found = Driver::instance().functions.find_again(bits(function));
-  if (found == nullptr || found->context != context) return invalid_handle;
+  FunctionObject* const found = Driver::instance().functions.find_again(bits(function));
+  if (found == nullptr || found->context != context) return Result::invalid_handle;
   const std::shared_ptr<Stream> on = find_stream(context, stream);
-  if (on == nullptr) return invalid_handle;
+  if (on == nullptr) return Result::invalid_handle;
   const std::uint64_t threads = static_cast<std::uint64_t>(block.x) * block.y * block.z;
   if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 2147483647u || grid.y > 65535u || grid.z > 65535u) return Result::invalid_value;
   if (threads == 0 || block.x > 1024u || block.y > 1024u || block.z > 64u || threads > 1024u) return Result::invalid_value;
@@ -165,7 +165,7 @@ Result cuModuleLoadDataEx(abi::Module* module, const void* image, unsigned, int*
 Result cuModuleUnload(abi::Module module) {
   return call<"cuModuleUnload", Needs::context, Failing::afterwards>([&](const ContextPtr&) {
     const auto found = Driver::instance().modules.remove(bits(module));
-    if (found == nullptr) return invalid_handle;
+    if (found == nullptr) return Result::invalid_handle;
     for (const auto& [name, function] : found->functions) Driver::instance().functions.remove(function);
     return Result::success;
   });
@@ -175,7 +175,7 @@ Result cuModuleGetFunction(abi::Function* function, abi::Module module, const ch
   return call<"cuModuleGetFunction">([&](const ContextPtr&) {
     if (function == nullptr || name == nullptr) return Result::invalid_value;
     const auto found = Driver::instance().modules.find(bits(module));
-    if (found == nullptr) return invalid_handle;
+    if (found == nullptr) return Result::invalid_handle;
     const SimKernel* kernel = found->module->find(name);
     if (kernel == nullptr) return Result::not_found;
     std::uint64_t& handle = found->functions[name];
@@ -195,7 +195,7 @@ Result cuModuleGetFunction(abi::Function* function, abi::Module module, const ch
 Result cuFuncGetAttribute(int* value, int number, abi::Function function) {
   return call<"cuFuncGetAttribute">([&](const ContextPtr&) {
     const auto found = Driver::instance().functions.find(bits(function));
-    if (found == nullptr) return invalid_handle;
+    if (found == nullptr) return Result::invalid_handle;
     return value == nullptr ? Result::invalid_value : attribute(*found, number, *value);
   });
 }
@@ -203,7 +203,7 @@ Result cuFuncGetAttribute(int* value, int number, abi::Function function) {
 Result cuFuncSetAttribute(abi::Function function, int number, int value) {
   return call<"cuFuncSetAttribute">([&](const ContextPtr&) {
     const auto found = Driver::instance().functions.find(bits(function));
-    if (found == nullptr) return invalid_handle;
+    if (found == nullptr) return Result::invalid_handle;
     constexpr int max_dynamic_shared = 8, carve_out = 9;
     if (number == carve_out) return Result::success;
     if (number != max_dynamic_shared || value < 0 || value > shared_limit) return Result::invalid_value;

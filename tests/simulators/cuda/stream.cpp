@@ -27,10 +27,10 @@ TaskPtr task_of(EventObject& event) {
 
 Result elapsed(float* milliseconds, abi::Event start, abi::Event end) {
   const auto from = find_event(start), to = find_event(end);
-  if (from == nullptr || to == nullptr) return invalid_handle;
+  if (from == nullptr || to == nullptr) return Result::invalid_handle;
   if (milliseconds == nullptr) return Result::invalid_value;
-  if (!from->timing || !to->timing || task_of(*from) == nullptr || task_of(*to) == nullptr) return invalid_handle;
-  if (!from->context->queue.query(task_of(*from)) || !to->context->queue.query(task_of(*to))) return not_ready;
+  if (!from->timing || !to->timing || task_of(*from) == nullptr || task_of(*to) == nullptr) return Result::invalid_handle;
+  if (!from->context->queue.query(task_of(*from)) || !to->context->queue.query(task_of(*to))) return Result::not_ready;
   *milliseconds = std::chrono::duration<float, std::milli>(*to->time - *from->time).count();
   return Result::success;
 }
@@ -52,7 +52,7 @@ Result cuStreamCreateWithPriority(abi::Stream* stream, unsigned flags, int) {
 Result cuStreamDestroy_v2(abi::Stream stream) {
   return call<"cuStreamDestroy_v2", Needs::context, Failing::afterwards>([&](const ContextPtr&) {
     const auto found = Driver::instance().streams.remove(bits(stream));
-    if (found == nullptr) return invalid_handle;
+    if (found == nullptr) return Result::invalid_handle;
     found->context->queue.remove(found->stream);
     return Result::success;
   });
@@ -71,7 +71,7 @@ Result cuStreamGetCtx(abi::Stream stream, abi::Context* context) {
   return call<"cuStreamGetCtx">([&](const ContextPtr& current) {
     if (context == nullptr) return Result::invalid_value;
     const auto found = Driver::instance().streams.find(bits(stream));
-    if (found == nullptr && bits(stream) > 2) return invalid_handle;
+    if (found == nullptr && bits(stream) > 2) return Result::invalid_handle;
     *context = handle_of<abi::Context>(found == nullptr ? current->handle : found->context->handle);
     return Result::success;
   });
@@ -80,7 +80,7 @@ Result cuStreamGetCtx(abi::Stream stream, abi::Context* context) {
 Result cuStreamSynchronize(abi::Stream stream) {
   return call<"cuStreamSynchronize">([&](const ContextPtr& context) {
     const auto found = find_stream(context, stream);
-    if (found == nullptr) return invalid_handle;
+    if (found == nullptr) return Result::invalid_handle;
     context->queue.wait(context->queue.mark(*found));
     return context->state();
   });
@@ -89,10 +89,10 @@ Result cuStreamSynchronize(abi::Stream stream) {
 Result cuStreamQuery(abi::Stream stream) {
   return call<"cuStreamQuery">([&](const ContextPtr& context) {
     const auto found = find_stream(context, stream);
-    if (found == nullptr) return invalid_handle;
+    if (found == nullptr) return Result::invalid_handle;
     const bool done = context->queue.query(context->queue.last(*found));
     if (context->state() != Result::success) return context->state();
-    return done ? Result::success : not_ready;
+    return done ? Result::success : Result::not_ready;
   });
 }
 
@@ -100,7 +100,7 @@ Result cuStreamWaitEvent(abi::Stream stream, abi::Event event, unsigned) {
   return call<"cuStreamWaitEvent">([&](const ContextPtr& context) {
     const auto to = find_stream(context, stream);
     const auto found = find_event(event);
-    if (to == nullptr || found == nullptr) return invalid_handle;
+    if (to == nullptr || found == nullptr) return Result::invalid_handle;
     const TaskPtr task = task_of(*found);
     if (task == nullptr) return Result::success;  // never recorded: nothing to wait for
     if (found->context == context) {
@@ -124,15 +124,16 @@ Result cuEventCreate(abi::Event* event, unsigned flags) {
 }
 
 Result cuEventDestroy_v2(abi::Event event) {
-  return call<"cuEventDestroy_v2", Needs::context, Failing::afterwards>(
-      [&](const ContextPtr&) { return Driver::instance().events.remove(bits(event)) == nullptr ? invalid_handle : Result::success; });
+  return call<"cuEventDestroy_v2", Needs::context, Failing::afterwards>([&](const ContextPtr&) {
+    return Driver::instance().events.remove(bits(event)) == nullptr ? Result::invalid_handle : Result::success;
+  });
 }
 
 Result cuEventRecord(abi::Event event, abi::Stream stream) {
   return call<"cuEventRecord">([&](const ContextPtr& context) {
     const auto found = find_event(event);
     const auto on = find_stream(context, stream);
-    if (found == nullptr || on == nullptr || found->context != context) return invalid_handle;
+    if (found == nullptr || on == nullptr || found->context != context) return Result::invalid_handle;
     auto time = std::make_shared<std::chrono::steady_clock::time_point>();
     const TaskPtr task = context->submit(*on, [time] { *time = std::chrono::steady_clock::now(); });
     const std::lock_guard lock(found->mutex);
@@ -145,17 +146,17 @@ Result cuEventRecord(abi::Event event, abi::Stream stream) {
 Result cuEventQuery(abi::Event event) {
   return call<"cuEventQuery">([&](const ContextPtr&) {
     const auto found = find_event(event);
-    if (found == nullptr) return invalid_handle;
+    if (found == nullptr) return Result::invalid_handle;
     const bool done = found->context->queue.query(task_of(*found));
     if (found->context->state() != Result::success) return found->context->state();
-    return done ? Result::success : not_ready;
+    return done ? Result::success : Result::not_ready;
   });
 }
 
 Result cuEventSynchronize(abi::Event event) {
   return call<"cuEventSynchronize">([&](const ContextPtr&) {
     const auto found = find_event(event);
-    if (found == nullptr) return invalid_handle;
+    if (found == nullptr) return Result::invalid_handle;
     found->context->queue.wait(task_of(*found));
     return found->context->state();
   });

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "driver.h"
+#include "texture_abi.h"
 
 namespace sim::cuda {
 namespace {
@@ -9,68 +10,10 @@ namespace {
 constexpr int float_format = 0x20, array_resource = 0;
 constexpr unsigned known_texture_flags = 1 | 2 | 0x20, normalized = 2;  // as integer, normalized coordinates, no trilinear optimization
 
-// CUDA_ARRAY3D_DESCRIPTOR.
-struct ArrayDescription {
-  std::size_t width, height, depth;
-  int format;
-  unsigned channels, flags;
-};
-
-// One side of CUDA_MEMCPY3D; kinds of memory: 1 host, 2 device, 3 array, 4 unified.
-struct Side {
-  std::size_t x, y, z, level;
-  unsigned kind;
-  void* host;
-  abi::DevicePointer device;
-  void* array;
-  void* reserved;
-  std::size_t pitch, height;
-};
-
-// CUDA_MEMCPY3D: the source has the field order above, and so has the destination.
-struct Copy3D {
-  Side from, to;
-  std::size_t width, height, depth;
-};
-
-// CUDA_MEMCPY2D.
-struct Side2D {
-  std::size_t x, y;
-  unsigned kind;
-  void* host;
-  abi::DevicePointer device;
-  void* array;
-  std::size_t pitch;
-};
-struct Copy2D {
-  Side2D from, to;
-  std::size_t width, height;
-};
-
 Copy3D in_3d(const Copy2D& copy) {
   const auto side = [](const Side2D& s) { return Side{s.x, s.y, 0, 0, s.kind, s.host, s.device, s.array, nullptr, s.pitch, 0}; };
   return {side(copy.from), side(copy.to), copy.width, copy.height, 1};
 }
-
-// CUDA_RESOURCE_DESC, of which only arrays are known here.
-struct ResourceDescription {
-  int kind;
-  union {
-    void* array;
-    int reserved[32];
-  } resource;
-  unsigned flags;
-};
-
-// CUDA_TEXTURE_DESC.
-struct TextureDescription {
-  int address[3];
-  int filter;
-  unsigned flags, max_anisotropy;
-  int mipmap_filter;
-  float mipmap_bias, min_level, max_level, border[4];
-  int reserved[12];
-};
 
 std::shared_ptr<ArrayObject> find_array(void* handle) { return Driver::instance().arrays.find(bits(handle)); }
 
@@ -88,7 +31,7 @@ char* row(const Side& side, TexelArray* texels, std::size_t j, std::size_t k) {
 Result check_side(const Side& side, const std::shared_ptr<ArrayObject>& array, const Copy3D& copy) {
   const std::size_t right = side.x + copy.width, bottom = side.y + copy.height, back = side.z + copy.depth;
   if (side.kind == 3) {
-    if (array == nullptr) return invalid_handle;
+    if (array == nullptr) return Result::invalid_handle;
     const TexelArray& t = *array->texels;
     return right <= t.width * t.channels * sizeof(float) && bottom <= t.rows() && back <= t.slices() ? Result::success
                                                                                                      : Result::invalid_value;
@@ -109,7 +52,7 @@ Result check_side(const Side& side, const std::shared_ptr<ArrayObject>& array, c
 
 Result copy_3d(const ContextPtr& context, const Copy3D* given, Stream* stream, bool wait) {
   if (given == nullptr) return Result::invalid_value;
-  if (stream == nullptr) return invalid_handle;
+  if (stream == nullptr) return Result::invalid_handle;
   Copy3D copy = *given;
   if (copy.width == 0 || copy.height == 0 || copy.depth == 0) return Result::success;
   for (Side* side : {&copy.from, &copy.to}) {
@@ -171,7 +114,7 @@ Result cuArray3DCreate_v2(void** array, const ArrayDescription* description) {
     }
     const unsigned channels = description->channels;
     if (channels != 1 && channels != 2 && channels != 4) return Result::invalid_value;
-    if (description->format != float_format || description->flags != 0) return not_supported;
+    if (description->format != float_format || description->flags != 0) return Result::not_supported;
     if (description->width > 16384 || description->height > 16384 || description->depth > 16384) return Result::invalid_value;
     auto made = std::make_shared<ArrayObject>();
     made->context = context;
@@ -190,7 +133,7 @@ Result cuArray3DCreate_v2(void** array, const ArrayDescription* description) {
 Result cuArray3DGetDescriptor_v2(ArrayDescription* description, void* array) {
   return call<"cuArray3DGetDescriptor_v2">([&](const ContextPtr&) {
     const auto found = find_array(array);
-    if (found == nullptr) return invalid_handle;
+    if (found == nullptr) return Result::invalid_handle;
     if (description == nullptr) return Result::invalid_value;
     *description = {found->texels->width, found->texels->height, found->texels->depth, float_format, found->texels->channels, 0};
     return Result::success;
@@ -200,7 +143,7 @@ Result cuArray3DGetDescriptor_v2(ArrayDescription* description, void* array) {
 Result cuArrayDestroy(void* array) {
   return call<"cuArrayDestroy", Needs::context, Failing::afterwards>([&](const ContextPtr& context) {
     if (context->state() == Result::success) context->queue.wait_all();
-    return Driver::instance().arrays.remove(bits(array)) == nullptr ? invalid_handle : Result::success;
+    return Driver::instance().arrays.remove(bits(array)) == nullptr ? Result::invalid_handle : Result::success;
   });
 }
 
@@ -233,7 +176,7 @@ Result cuTexObjectCreate(unsigned long long* object, const ResourceDescription* 
                          const void* view) {
   return call<"cuTexObjectCreate">([&](const ContextPtr&) {
     if (object == nullptr || resource == nullptr || description == nullptr) return Result::invalid_value;
-    if (resource->kind != array_resource || view != nullptr) return not_supported;
+    if (resource->kind != array_resource || view != nullptr) return Result::not_supported;
     const auto array = find_array(resource->resource.array);
     if (array == nullptr) return Result::invalid_value;
     if (resource->flags != 0 || (description->flags & ~known_texture_flags) != 0 || description->filter < 0 || description->filter > 1) {

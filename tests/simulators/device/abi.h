@@ -5,7 +5,7 @@ struct SimIndex {
   unsigned x, y, z;
 };
 
-enum SimAccess : unsigned { SIM_READ = 0, SIM_WRITE = 1, SIM_ATOMIC = 2, SIM_ALIGNED = 4 };
+enum SimAccess : unsigned { SIM_READ = 0, SIM_WRITE = 1, SIM_ATOMIC = 2, SIM_ATOMIC_READ = 3, SIM_ALIGNED = 4 };
 
 enum SimWarp : unsigned { SIM_SYNC, SIM_SHUFFLE, SIM_SHUFFLE_UP, SIM_SHUFFLE_DOWN, SIM_SHUFFLE_XOR, SIM_BALLOT };
 

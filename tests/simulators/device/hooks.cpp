@@ -65,10 +65,10 @@ SIM_HOOK(write8, void* p) { check(p, 8, SIM_WRITE); }
 SIM_HOOK(write16, void* p) { check(p, 16, SIM_WRITE); }
 // Volatile accesses are relaxed ones in PTX's memory model: they do not race with atomics, as in the loops that the programming guide has
 // for atomics of other types.
-SIM_HOOK(volatile_read1, void* p) { check(p, 1, SIM_ATOMIC); }
-SIM_HOOK(volatile_read2, void* p) { check(p, 2, SIM_ATOMIC); }
-SIM_HOOK(volatile_read4, void* p) { check(p, 4, SIM_ATOMIC); }
-SIM_HOOK(volatile_read8, void* p) { check(p, 8, SIM_ATOMIC); }
+SIM_HOOK(volatile_read1, void* p) { check(p, 1, SIM_ATOMIC_READ); }
+SIM_HOOK(volatile_read2, void* p) { check(p, 2, SIM_ATOMIC_READ); }
+SIM_HOOK(volatile_read4, void* p) { check(p, 4, SIM_ATOMIC_READ); }
+SIM_HOOK(volatile_read8, void* p) { check(p, 8, SIM_ATOMIC_READ); }
 SIM_HOOK(volatile_write1, void* p) { check(p, 1, SIM_ATOMIC); }
 SIM_HOOK(volatile_write2, void* p) { check(p, 2, SIM_ATOMIC); }
 SIM_HOOK(volatile_write4, void* p) { check(p, 4, SIM_ATOMIC); }

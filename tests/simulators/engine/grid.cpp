@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <memory>
+#include <mutex>
 
 #include "control.h"
 #include "fiber.h"
@@ -22,11 +24,53 @@ constexpr std::size_t argument_alignment = 16;
 
 class Grid;
 thread_local Grid* current = nullptr;
+void work_on_current();
+
+// What a running grid needs, kept for the next one.
+struct Workspace {
+  Fibers fibers{work_on_current};
+  Shadow shadow;
+  std::uint32_t epoch = 1;  // counts blocks and barriers
+  std::vector<char> signal_stack = std::vector<char>(65536);
+};
+
+// A workspace for as long as the lease lives. They belong to no thread, so that work may still run while threads and the process end.
+class Lease {
+ public:
+  Lease() {
+    const std::lock_guard lock(mutex());
+    if (free().empty()) free().push_back(std::make_unique<Workspace>());
+    workspace_ = std::move(free().back());
+    free().pop_back();
+  }
+  ~Lease() {
+    const std::lock_guard lock(mutex());
+    free().push_back(std::move(workspace_));
+  }
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+  Workspace& operator*() const { return *workspace_; }
+
+ private:
+  static std::mutex& mutex() {
+    static auto* const one = new std::mutex;
+    return *one;
+  }
+  static std::vector<std::unique_ptr<Workspace>>& free() {
+    static auto* const all = new std::vector<std::unique_ptr<Workspace>>;
+    return *all;
+  }
+  std::unique_ptr<Workspace> workspace_;
+};
 
 class Grid {
  public:
   explicit Grid(const Launch& launch)
-      : launch_(launch), abi_(launch.module->abi()), fibers_(own_fibers()), backwards_(settings().order == Order::delayed) {
+      : launch_(launch),
+        abi_(launch.module->abi()),
+        workspace_(*lease_),
+        fibers_(workspace_.fibers),
+        backwards_(settings().order == Order::delayed) {
     threads_ = launch.block.x * launch.block.y * launch.block.z;
     states_.resize(threads_);
   }
@@ -41,7 +85,7 @@ class Grid {
     current = this;
     const std::uint64_t blocks = static_cast<std::uint64_t>(launch_.grid.x) * launch_.grid.y * launch_.grid.z;
     {
-      const FaultGuard guard(on_signal);
+      const FaultGuard guard(on_signal, workspace_.signal_stack);
       for (std::uint64_t i = 0; i < blocks && !fault_; ++i) run_block(backwards_ ? blocks - 1 - i : i);
     }
     current = nullptr;
@@ -61,11 +105,6 @@ class Grid {
       ++done_;
     }
     idle_.push_back(fiber_);
-  }
-
-  static Fibers& own_fibers() {
-    thread_local Fibers fibers([] { current->work(); });
-    return fibers;
   }
 
  private:
@@ -101,7 +140,7 @@ class Grid {
     if (own + launch_.shared > 0) {
       std::memset(abi_.shared, 0xcd, own);
       std::memset(abi_.dynamic_shared, 0xcd, launch_.shared);
-      shadow().start(own + launch_.shared, ++epoch());
+      workspace_.shadow.start(own + launch_.shared, ++workspace_.epoch);
     }
     next_ = 0;
     done_ = 0;
@@ -152,7 +191,7 @@ class Grid {
     for (State& s : states_) {
       s.value = s.vote == SIM_VOTE_COUNT ? count : s.vote == SIM_VOTE_AND ? count == static_cast<int>(threads_) : count > 0;
     }
-    ++epoch();
+    ++workspace_.epoch;
     for (unsigned i = 0; i < threads_ && !fault_; ++i) go_on(backwards_ ? threads_ - 1 - i : i);
     return true;
   }
@@ -236,16 +275,16 @@ class Grid {
 
   void check_shared(std::size_t offset, std::size_t size, unsigned kind, std::size_t limit) {
     if (offset + size > limit) abandon(Fault::Kind::address, "an access runs past the end of shared memory");
-    const Moment now{epoch(), states_[running_].warp_epoch, static_cast<std::uint16_t>(running_)};
-    const std::string wrong = shadow().access(offset, size, kind, now);
+    const Moment now{workspace_.epoch, states_[running_].warp_epoch, static_cast<std::uint16_t>(running_)};
+    const std::string wrong = workspace_.shadow.access(offset, size, kind, now);
     if (!wrong.empty()) abandon(Fault::Kind::failure, wrong);
   }
 
   [[noreturn]] void refuse(Fault::Kind kind, unsigned long address, unsigned long size, unsigned what, const std::string& where) {
-    static constexpr const char* verbs[] = {"reads ", "writes ", "updates "};
+    static constexpr const char* verbs[] = {"reads ", "writes ", "updates ", "reads "};
     char hex[32];
     hexadecimal(hex, address);
-    abandon(kind, verbs[what % 3] + std::to_string(size) + " bytes at " + hex + ", " + where);
+    abandon(kind, verbs[what] + std::to_string(size) + " bytes at " + hex + ", " + where);
   }
 
   void suspend(Wait wait) {
@@ -308,17 +347,10 @@ class Grid {
     grid.abandon(Fault::Kind::address, std::string("touches ") + hex + ", " + Memory::instance().describe(address));
   }
 
-  static Shadow& shadow() {
-    thread_local Shadow mine;
-    return mine;
-  }
-  static std::uint32_t& epoch() {
-    thread_local std::uint32_t mine = 1;
-    return mine;
-  }
-
   const Launch& launch_;
   const SimModule& abi_;
+  const Lease lease_;
+  Workspace& workspace_;
   Fibers& fibers_;
   bool backwards_;
   unsigned threads_ = 1, next_ = 0, done_ = 0, running_ = 0;
@@ -328,6 +360,8 @@ class Grid {
   std::vector<void*> arguments_;
   std::optional<Fault> fault_;
 };
+
+void work_on_current() { current->work(); }
 
 }  // namespace
 

@@ -1,26 +1,36 @@
 // engine/queue.cpp -- the two orders: only what a wait needs, when it needs it; or on a thread, after delays, in any order that is allowed.
 #include "queue.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "memory.h"
 
 namespace sim {
 
-Queue::Queue(int device) : legacy_(std::make_shared<Stream>()), device_(device) {
+Queue::Queue(int device) : legacy_(std::make_shared<Stream>()), device_(device), process_(getpid()) {
   legacy_->queue = this;
   if (settings().order == Order::delayed) worker_ = std::thread([this] { work(); });
 }
 
-Queue::~Queue() {
+void Queue::stop() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
-    for (const TaskPtr& task : pending_) task->after.clear();
+    for (const TaskPtr& task : pending_) {
+      task->after.clear();
+      task->done = true;
+    }
     pending_.clear();
   }
   changed_.notify_all();
-  if (worker_.joinable()) worker_.join();
+  if (!worker_.joinable()) return;
+  if (getpid() == process_) {
+    worker_.join();
+  } else {
+    worker_.detach();
+  }
 }
 
 std::shared_ptr<Stream> Queue::stream(bool blocking) {
@@ -58,6 +68,8 @@ TaskPtr Queue::submit(Stream& stream, std::function<void()> work, const TaskPtr&
     behind(legacy_->last);
   }
   stream.last = task;
+  task->done = stop_;
+  if (stop_) return task;
   pending_.push_back(task);
   changed_.notify_all();
   return task;

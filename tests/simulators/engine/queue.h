@@ -35,13 +35,14 @@ struct Stream {
 class Queue {
  public:
   explicit Queue(int device);
-  // Drops what has not run.
-  ~Queue();
+  ~Queue() { stop(); }
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
   std::shared_ptr<Stream> legacy() const { return legacy_; }
   std::shared_ptr<Stream> stream(bool blocking);
+  // Ends it: what has not run is dropped, and what is submitted later.
+  void stop();
   // Takes part in no ordering any more; its queued work remains.
   void remove(const std::shared_ptr<Stream>& stream);
 
@@ -75,6 +76,7 @@ class Queue {
   int device_;
   bool busy_ = false, stop_ = false;
   std::thread worker_;
+  int process_;  // a forked child has no worker
 };
 
 }  // namespace sim

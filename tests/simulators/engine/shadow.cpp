@@ -17,7 +17,8 @@ bool Shadow::together(const Touch& before, const Moment& now) {
 }
 
 std::string Shadow::access(std::size_t offset, std::size_t size, unsigned kind, const Moment& now) {
-  const bool atomic = kind == SIM_ATOMIC;
+  const bool atomic = kind == SIM_ATOMIC || kind == SIM_ATOMIC_READ;
+  const bool writes = kind == SIM_WRITE || kind == SIM_ATOMIC;
   const auto pair = [&](const char* first, const Touch& touch, const char* second) {
     return std::string("race in shared memory: thread ") + std::to_string(touch.thread) + first + std::to_string(now.thread) + second +
            " the same bytes with no barrier between";
@@ -26,15 +27,17 @@ std::string Shadow::access(std::size_t offset, std::size_t size, unsigned kind, 
     Byte& byte = bytes_[i];
     if (kind != SIM_WRITE && byte.write.block_epoch < start_) return "shared memory is read that no thread of the block has written";
     if (together(byte.write, now) && !(atomic && byte.write.atomic)) {
-      return kind == SIM_READ ? pair(" writes and thread ", byte.write, " reads") : pair(" and thread ", byte.write, " write");
+      return writes ? pair(" and thread ", byte.write, " write") : pair(" writes and thread ", byte.write, " reads");
     }
-    if (kind != SIM_READ) {
-      const bool others = byte.many_readers && byte.read.block_epoch == now.block_epoch && byte.read.warp_epoch == now.warp_epoch;
-      if (others || together(byte.read, now)) return pair(" reads and thread ", byte.read, " writes");
-      byte.write = {now.block_epoch, now.warp_epoch, now.thread, atomic};
+    const bool since = byte.read.block_epoch == now.block_epoch;  // read since the last barrier
+    if (writes) {
+      const bool others = byte.many_readers && since && byte.read.warp_epoch == now.warp_epoch;
+      if ((others || together(byte.read, now)) && !(atomic && byte.read.atomic)) return pair(" reads and thread ", byte.read, " writes");
+      const bool plain = byte.write.block_epoch == now.block_epoch && !byte.write.atomic;  // written so since the last barrier
+      byte.write = {now.block_epoch, now.warp_epoch, now.thread, atomic && !plain};
     } else {
-      byte.many_readers = together(byte.read, now) || (byte.many_readers && byte.read.block_epoch == now.block_epoch);
-      byte.read = {now.block_epoch, now.warp_epoch, now.thread, false};
+      byte.many_readers = together(byte.read, now) || (byte.many_readers && since);
+      byte.read = {now.block_epoch, now.warp_epoch, now.thread, atomic && (byte.read.atomic || !since)};
     }
   }
   return {};

@@ -33,35 +33,14 @@ thread_local FaultGuard::Handler guard = nullptr;
 
 int timer_signal() { return SIGRTMIN + 7; }
 
-// The running thread's own timer, which counts the processor's time.
-struct Timer {
-  Timer() {
-    sigevent event{};
-    event.sigev_notify = SIGEV_THREAD_ID;
-    event.sigev_signo = timer_signal();
-    event._sigev_un._tid = gettid();
-    usable = timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) == 0;
-  }
-  ~Timer() {
-    if (usable) timer_delete(timer);
-  }
-  Timer(const Timer&) = delete;
-  Timer& operator=(const Timer&) = delete;
+// Of the running thread's guard.
+thread_local timer_t* timer = nullptr;
 
-  void set(long seconds, long nanoseconds = 0) const {
-    itimerspec when{};
-    when.it_value.tv_sec = seconds;
-    when.it_value.tv_nsec = nanoseconds;
-    if (usable) timer_settime(timer, 0, &when, nullptr);
-  }
-
-  timer_t timer{};
-  bool usable = false;
-};
-
-const Timer& own_timer() {
-  thread_local const Timer timer;
-  return timer;
+void set_timer(const timer_t& which, long seconds, long nanoseconds) {
+  itimerspec when{};
+  when.it_value.tv_sec = seconds;
+  when.it_value.tv_nsec = nanoseconds;
+  timer_settime(which, 0, &when, nullptr);
 }
 
 unsigned long running_code(void* context) {
@@ -72,11 +51,6 @@ unsigned long running_code(void* context) {
   return machine.pc;
 #endif
 }
-
-// A kernel that overruns its stack leaves none for the handler.
-constexpr std::size_t signal_stack_size = 65536;
-thread_local std::vector<char> signal_stack;
-thread_local stack_t stack_before{};
 
 void pass_on(const Handled& one, int signal, siginfo_t* info, void* context) {
   if ((one.before.sa_flags & SA_SIGINFO) != 0 && one.before.sa_sigaction != nullptr) return one.before.sa_sigaction(signal, info, context);
@@ -102,25 +76,33 @@ void on_signal(int signal, siginfo_t* info, void* context) {
 void on_timer(int, siginfo_t*, void* context) {
   if (guard == nullptr) return;
   guard(FaultGuard::time, running_code(context));
-  own_timer().set(0, 1'000'000);
+  if (timer != nullptr) set_timer(*timer, 0, 1'000'000);
 }
 
 }  // namespace
 
-FaultGuard::FaultGuard(Handler handler) {
-  signal_stack.resize(signal_stack_size);
+FaultGuard::FaultGuard(Handler handler, std::vector<char>& stack) {
   stack_t mine{};
-  mine.ss_sp = signal_stack.data();
-  mine.ss_size = signal_stack.size();
-  sigaltstack(&mine, &stack_before);
+  mine.ss_sp = stack.data();
+  mine.ss_size = stack.size();
+  sigaltstack(&mine, &before_);
   guard = handler;
-  if (settings().timeout > 0) own_timer().set(settings().timeout);
+  if (settings().timeout == 0) return;
+  sigevent event{};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = timer_signal();
+  event._sigev_un._tid = gettid();
+  timed_ = timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer_) == 0;
+  if (!timed_) return;
+  timer = &timer_;
+  set_timer(timer_, settings().timeout, 0);
 }
 
 FaultGuard::~FaultGuard() {
   guard = nullptr;
-  if (settings().timeout > 0) own_timer().set(0);
-  sigaltstack(&stack_before, nullptr);
+  timer = nullptr;
+  if (timed_) timer_delete(timer_);
+  sigaltstack(&before_, nullptr);
 }
 
 void install_signal_handlers() {
@@ -132,10 +114,10 @@ void install_signal_handlers() {
       mine.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;  // the handler may leave by a switch to another stack
       sigaction(one.signal, &mine, &one.before);
     }
-    struct sigaction timer{};
-    timer.sa_sigaction = on_timer;
-    timer.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART;
-    sigaction(timer_signal(), &timer, nullptr);
+    struct sigaction timed{};
+    timed.sa_sigaction = on_timer;
+    timed.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART;
+    sigaction(timer_signal(), &timed, nullptr);
   });
 }
 

@@ -33,13 +33,13 @@ class Table {
     return found == objects_.end() ? nullptr : found->second;
   }
 
-  // The same, fast for the handle that the thread asked for last. There is one table of each type.
-  const std::shared_ptr<T>& find_again(std::uint64_t handle) const {
+  // The same, fast for the handle that the thread asked for last; valid until the handle is removed. There is one table of each type.
+  T* find_again(std::uint64_t handle) const {
     thread_local std::uint64_t last = 0, when = 0;
-    thread_local std::shared_ptr<T> object;
+    thread_local T* object = nullptr;
     const std::uint64_t now = removed_.load(std::memory_order_acquire);
     if (handle != last || now != when || object == nullptr) {
-      object = find(handle);
+      object = find(handle).get();
       last = handle;
       when = now;
     }
