@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from ..ir.nodes import Block, For, If, Instr, Node, Scope, Var, While
 from .uniform import Flow, Target
-from .walk import Walk, blocks_of, run
+from .walk import Walk, blocks_of, nodes, run
 
 __all__ = ["Division", "Piece", "divide"]
 
@@ -55,7 +55,7 @@ class Division:
 
 def divide(blocks: tuple[Block, ...], flow: Flow, root: set[Var]) -> Division | None:
     """Divides the blocks of an entry; None where they are small. ``root``: variables that the printer reads and sets outside of them."""
-    if sum(run(_size(block)) for block in blocks) <= _LARGE:
+    if sum(map(_own_size, nodes(*blocks))) <= _LARGE:
         return None
     out = Division()
     for block in blocks:
@@ -66,15 +66,6 @@ def divide(blocks: tuple[Block, ...], flow: Flow, root: set[Var]) -> Division | 
 
 def _own_size(node: Node) -> int:
     return _LINES.get(node.op, 1) if isinstance(node, Instr) else _HEADS.get(type(node), 2)
-
-
-def _size(block: Block) -> Walk[int]:
-    total = 0
-    for node in block.body:
-        total += _own_size(node)
-        for inner in blocks_of(node):
-            total += yield _size(inner)
-    return total
 
 
 def _divide(block: Block, flow: Flow, out: Division) -> Walk[tuple[int, list[Piece]]]:
@@ -101,13 +92,13 @@ def _divide(block: Block, flow: Flow, out: Division) -> Walk[tuple[int, list[Pie
         if k < end and (total + sizes[k] <= _PIECE or k == start):
             total += sizes[k]
             continue
-        nodes, inside = block.body[start:k], [p for held in pieces[start:k] for p in held]
+        statements, inside = block.body[start:k], [p for held in pieces[start:k] for p in held]
         if total < _LEAST:
-            group += nodes
+            group += statements
             left += total
             outer += inside
         else:
-            piece = Piece(nodes, tuple(dict.fromkeys(t for n in nodes for t in flow.exits.get(n, ()))))
+            piece = Piece(statements, tuple(dict.fromkeys(t for n in statements for t in flow.exits.get(n, ()))))
             for p in inside:
                 p.parent = piece
             group.append(piece)
