@@ -378,8 +378,8 @@ def round_fraction(exact: Fraction, d: str) -> Any:
     unit = max(exponent - digits + 1, least)
     count = round(size / Fraction(2) ** unit)
     if Fraction(count) * Fraction(2) ** unit >= Fraction(2) ** top:
-        return NUMPY[d](math.copysign(math.inf, exact))
-    return NUMPY[d](math.copysign(math.ldexp(count, unit), exact))
+        return NUMPY[d](-math.inf if exact < 0 else math.inf)
+    return NUMPY[d](math.ldexp(-count if exact < 0 else count, unit))
 
 
 def _pattern(x: int, t: str) -> int:
