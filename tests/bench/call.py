@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import types
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,12 @@ import numpy as np
 __all__ = ["variants"]
 
 A, B, C, D, E = 1.0, 2.0, 3.0, 4.0, 5.0  # captured globals
+module = types.ModuleType("module")  # and attributes
+module.a, module.b, module.c, module.d, module.e = 1.0, 2.0, 3.0, 4.0, 5.0  # type: ignore[attr-defined]
+
+
+class Settings:
+    rate = 6.0
 
 
 def axpy(o, x, y, f):
@@ -22,8 +29,19 @@ def axpy_globals(o, x, y, f):
         o[i] = x[i] * f + y[i] + A + B + C + D + E
 
 
+def axpy_attributes(o, x, y, f):
+    for i in range(o.shape[0]):
+        o[i] = x[i] * f + y[i] + module.a + module.b + module.c + module.d + module.e
+
+
+def axpy_six(o, x, y, f):
+    for i in range(o.shape[0]):
+        o[i] = x[i] * f + y[i] + A + B + C + module.a + module.b + Settings.rate
+
+
 def variants(peer: str, threads: int) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Statement and names of each way: "positional", "keywords", "globals" and, for Tack, "numpy" (NumPy arrays passed straight in)."""
+    """Statement and names of each way: "positional", "keywords", "globals" (five captured ones); for Tack also "attributes" (five of a
+    module), "six" (three globals, two attributes of a module, one of a class) and "numpy" (NumPy arrays passed straight in)."""
     o, x, y = np.zeros(8, "f4"), np.ones(8, "f4"), np.ones(8, "f4")
     kernel: Any
     captured: Any
@@ -71,5 +89,7 @@ def variants(peer: str, threads: int) -> dict[str, tuple[str, dict[str, Any]]]:
         "globals": ("captured(o, x, y, 2.5)", names),
     }
     if peer == "tack_":
+        table["attributes"] = ("captured(o, x, y, 2.5)", {**names, "captured": tack.kernel(axpy_attributes)})
+        table["six"] = ("captured(o, x, y, 2.5)", {**names, "captured": tack.kernel(axpy_six)})
         table["numpy"] = ("kernel(o, x, y, 2.5)", {"kernel": kernel, "o": o, "x": x, "y": y})
     return table

@@ -36,6 +36,7 @@ TITLE = {
     "quadrants_": "quadrants",
     "numpy_": "numpy",
 }
+CALLS = ["positional", "keywords", "globals", "attributes", "six", "numpy"]
 PACKAGE = {"tack_": "tack", "numba_": "numba", "drjit_": "drjit", "warp_": "warp", "quadrants_": "quadrants", "numpy_": "numpy"}
 
 
@@ -220,10 +221,7 @@ def main() -> None:
         lines += [f"Not installed, so left out: {', '.join(missing)}.", ""]
     if "call" in parts:
         lines += ["### One small call (three arrays of 8 elements and a scalar, one thread)", "", *header("way", peers)]
-        lines += [
-            row(name, f, peers)
-            for name, f in interleave(["positional", "keywords", "globals", "numpy"], "call", peers, 1, args.rounds, args.budget).items()
-        ] + [""]
+        lines += [row(name, f, peers) for name, f in interleave(CALLS, "call", peers, 1, args.rounds, args.budget).items()] + [""]
     if "loops" in parts:
         for threads in (1, 2):
             lines += [f"### Loops, {threads} thread{'s' if threads > 1 else ''}", "", *header("case", peers)]

@@ -1,4 +1,4 @@
-"""Runs f32 math functions over all bit patterns (or every n-th) on the CPU and reports the largest error. Takes minutes; not a test.
+"""Runs f32 math functions over all bit patterns (or every n-th) on the CPU and reports the largest error. All of them take minutes.
 
 python tests/fuzz/exhaustive_math.py --stride 64 exp sin
 """
@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unit"))
 from test_mathlib import LIMIT, REFERENCE_F32, ulp_errors  # noqa: E402
 
 CHUNK = 1 << 22
+UNARY = [name for name in mathlib.names("f32") if name not in ("pow", "atan2", "hypot", "fmod")]
 
 
 def unary(function: Any) -> Any:
@@ -31,7 +32,7 @@ def unary(function: Any) -> Any:
 
 
 def largest_error(name: str, stride: int) -> tuple[float, float]:
-    """The largest error in ulp, and the argument that has it. NaNs must be NaNs, and infinities infinities."""
+    """The largest error in ulp, and the argument that has it. NaNs must be NaNs, and infinities infinities; else it is infinite."""
     kernel, worst, at = unary(getattr(tack, name)), 0.0, 0.0
     for start in range(0, 1 << 32, CHUNK * stride):
         x = np.arange(start, min(start + CHUNK * stride, 1 << 32), stride, dtype=np.uint64).astype(np.uint32).view(np.float32)
@@ -49,9 +50,8 @@ def largest_error(name: str, stride: int) -> tuple[float, float]:
 
 
 def main() -> int:
-    known = [name for name in mathlib.names("f32") if name not in ("pow", "atan2", "hypot", "fmod")]
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", default=known, help="functions (default: all of one argument)")
+    parser.add_argument("names", nargs="*", default=UNARY, help="functions (default: all of one argument)")
     parser.add_argument("--stride", type=int, default=1, help="take every n-th bit pattern; an odd number reaches all kinds")
     options = parser.parse_args()
     bad = 0

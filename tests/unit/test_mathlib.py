@@ -24,7 +24,7 @@ LIBRARIES = {t: Library(t) for t in ("f32", "f64")}
 FLOAT = {"f32": np.float32, "f64": np.float64}
 BITS = {"f32": np.uint32, "f64": np.uint64}
 ALL = [(name, t) for t in ("f32", "f64") for name in mathlib.names(t)]
-SAMPLES = {"f32": 200_000, "f64": 4_000}
+SAMPLES = {"f32": 1_000_000, "f64": 10_000}
 # Where a function does something interesting, beyond all bit patterns: (low, high), sampled evenly. Two pairs for two arguments.
 RANGES: dict[str, list[Any]] = {
     "exp": [(-110, 92), (-1, 1), (-750, 712)],
