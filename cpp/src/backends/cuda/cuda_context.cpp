@@ -52,6 +52,16 @@ void Context::make_current() const {
   if (now != handle_) driver_("make its context current", driver_.context_set, handle_);
 }
 
+void Context::log_failure(const std::exception& failure) const noexcept {
+  const auto* const error = dynamic_cast<const Error*>(&failure);
+  if (error != nullptr && (error->fields().queued || error->fields().native_code == static_cast<int>(abi::Result::deinitialized))) return;
+  try {
+    log_.write(LogLevel::error, failure.what());
+  } catch (...) {
+    return;  // no memory for the message
+  }
+}
+
 void ContextScope::push() {
   context_.driver()("make its context current", context_.driver().context_push, context_.handle());
   pushed_ = true;

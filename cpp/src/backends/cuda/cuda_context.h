@@ -1,6 +1,8 @@
 // backends/cuda/cuda_context.h -- the context that a device works in, and making it current for the time of a call.
 #pragma once
 
+#include <exception>
+
 #include "backends/cuda/cuda_driver.h"
 
 namespace tack::cuda {
@@ -24,6 +26,8 @@ class Context {
   abi::Device ordinal() const noexcept { return ordinal_; }
   /// Makes it current on this thread in place of what is current there.
   void make_current() const;
+  /// Logs what a destructor cannot throw, unless driver or context are gone and all that was in them: then that has been said.
+  void log_failure(const std::exception& failure) const noexcept;
 
  private:
   const Driver& driver_;

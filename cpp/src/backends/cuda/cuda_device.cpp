@@ -66,7 +66,8 @@ Capabilities capabilities_of(int major, int minor) {
   return can;
 }
 
-CudaDevice::CudaDevice(const Driver& driver, Log& log, int index) : context_(driver, log, ordinal_of(driver, index)) {
+CudaDevice::CudaDevice(const Driver& driver, Log& log, int index)
+    : context_(driver, log, ordinal_of(driver, index)), uploads_(context_), downloads_(context_) {
   const abi::Device ordinal = ordinal_of(driver, index);
   using Attribute = abi::DeviceAttribute;
   capabilities_ = capabilities_of(attribute(driver, ordinal, Attribute::compute_capability_major),
@@ -77,15 +78,15 @@ CudaDevice::CudaDevice(const Driver& driver, Log& log, int index) : context_(dri
   capabilities_.max_group = static_cast<std::uint32_t>(attribute(driver, ordinal, Attribute::max_threads_per_block));
   capabilities_.shared_bytes = static_cast<std::uint64_t>(attribute(driver, ordinal, Attribute::max_shared_memory_per_block));
   capabilities_.max_iterations = static_cast<std::uint64_t>(attribute(driver, ordinal, Attribute::max_grid_dim_x)) * capabilities_.block;
-  staging_ = std::make_unique<Staging>(context_);
 }
 
 CudaDevice::~CudaDevice() {
   try {
     const ContextScope scope(context_);
-    staging_.reset();
+    uploads_.release();
+    downloads_.release();
   } catch (const std::exception& error) {
-    context_.log().write(LogLevel::error, error.what());
+    context_.log_failure(error);
   }
 }
 
@@ -103,19 +104,19 @@ void CudaDevice::free(void* pointer, std::size_t /*bytes*/) noexcept {
     // Queued work may still use it. A failure of that work comes out again at the next wait.
     static_cast<void>(driver().stream_synchronize(stream));
     driver().release(context_.log(), "free memory", driver().memory_free, address(pointer));
-  } catch (const Error& error) {
-    if (error.fields().native_code != static_cast<int>(abi::Result::deinitialized)) context_.log().write(LogLevel::error, error.what());
+  } catch (const std::exception& error) {
+    context_.log_failure(error);
   }
 }
 
 void CudaDevice::upload(void* destination, const void* source, std::size_t bytes) {
   const ContextScope scope(context_);
-  staging_->upload(address(destination), source, bytes);
+  uploads_.upload(address(destination), source, bytes);
 }
 
 void CudaDevice::download(void* destination, const void* source, std::size_t bytes) {
   const ContextScope scope(context_);
-  staging_->download(destination, address(source), bytes);
+  downloads_.download(destination, address(source), bytes);
 }
 
 void CudaDevice::copy(void* destination, const void* source, std::size_t bytes) {

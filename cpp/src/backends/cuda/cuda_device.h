@@ -42,7 +42,7 @@ class CudaDevice final : public DeviceImpl {
   void fill_64(abi::DevicePointer destination, const void* element, std::size_t count) const;
 
   const Context context_;
-  std::unique_ptr<Staging> staging_;
+  Staging uploads_, downloads_;  // two, so that a thread that waits for the device does not keep others from giving it work
 };
 
 }  // namespace tack::cuda

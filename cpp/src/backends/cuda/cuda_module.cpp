@@ -25,7 +25,7 @@ CudaModule::~CudaModule() {
     const ContextScope scope(context_);
     unload();
   } catch (const std::exception& error) {
-    context_.log().write(LogLevel::error, text("The code of kernel '", kernel(), "' stays loaded: ", error.what()));
+    context_.log_failure(error);
   }
 }
 

@@ -10,10 +10,11 @@ namespace {
 constexpr abi::Stream stream = nullptr;  // see cuda_device.h
 }
 
-Staging::~Staging() {
+void Staging::release() noexcept {
   for (Block& block : ring_) {
     if (block.done != nullptr) driver().release(context_.log(), "destroy an event", driver().event_destroy, block.done);
     if (block.memory != nullptr) driver().release(context_.log(), "free pinned memory", driver().host_free, block.memory);
+    block = {};
   }
 }
 

@@ -14,9 +14,8 @@ namespace tack::cuda {
 class Staging {
  public:
   explicit Staging(const Context& context) : context_(context) {}
-  ~Staging();
-  Staging(const Staging&) = delete;
-  Staging& operator=(const Staging&) = delete;
+  /// Gives the blocks back. Nothing may be under way.
+  void release() noexcept;
 
   /// Queues a copy to the device; has taken all of `source` when it returns.
   void upload(abi::DevicePointer destination, const void* source, std::size_t bytes);
