@@ -138,7 +138,7 @@ Result cuEventRecord(abi::Event event, abi::Stream stream) {
     const TaskPtr task = context->submit(*on, [time] { *time = std::chrono::steady_clock::now(); });
     const std::lock_guard lock(found->mutex);
     found->task = task;
-    found->time = time;
+    found->time = std::move(time);
     return Result::success;
   });
 }
