@@ -54,11 +54,6 @@ class Driver:
         self.call("cuDevicePrimaryCtxGetState", device, ctypes.byref(flags), ctypes.byref(active))
         return bool(active.value)
 
-    def context_of(self, pointer: int) -> int | None:
-        context = ctypes.c_void_p()
-        self.call("cuPointerGetAttribute", ctypes.byref(context), 1, ctypes.c_ulonglong(pointer))  # CU_POINTER_ATTRIBUTE_CONTEXT
-        return context.value
-
 
 @tack.kernel
 def add_one(x):
@@ -120,13 +115,26 @@ def test_asking_for_the_device_makes_its_context_current_on_that_thread(device: 
         driver.release(device.index)
 
 
-def test_memory_lies_in_the_primary_context(device: tack.Device, driver: Driver) -> None:
-    primary = driver.primary(device.index)
-    try:
-        assert driver.context_of(tack.zeros(10).pointer) == primary
-    finally:
-        driver.release(device.index)
-    assert driver.is_active(device.index), "tack holds it too"
+def test_the_primary_context_is_the_one_that_is_used(device: tack.Device, tmp_path: Path) -> None:
+    program = f"""
+        import sys
+        sys.path.insert(0, {str(Path(__file__).parent)!r})
+        import tack
+        from test_devices_gpu_cuda import Driver, add_one
+        driver = Driver()
+        driver.call("cuInit", 0)
+        assert not driver.is_active(0)
+        x = tack.zeros(10, device="cuda:0")
+        add_one(x)
+        assert driver.is_active(0) and x.sum() == 10.0
+        primary = driver.primary(0)
+        assert driver.current() == primary
+        driver.release(0)
+        assert driver.is_active(0), "tack holds it too"
+        add_one(x)
+        print(x.sum())
+    """
+    assert child.run(program, tmp_path).out == "20.0\n"
 
 
 USES: dict[str, Callable[[tack.Array], Any]] = {
@@ -168,6 +176,49 @@ def test_the_context_that_was_current_before_is_current_after(
     assert x.tolist()[5] in (1.0, 2.0, 3.0)
 
 
+@pytest.mark.needs("simulator")
+def test_a_call_returns_once_it_is_queued_unless_its_memory_is_shared(device: tack.Device, tmp_path: Path) -> None:
+    """Asked of the driver, over a stand-in that starts no work by itself."""
+    program = f"""
+        import sys
+        sys.path.insert(0, {str(Path(__file__).parent)!r})
+        import tack
+        from test_devices_gpu_cuda import Driver, add_one
+        driver = Driver()
+        tack.set_default_device("cuda")
+
+        def is_done():
+            return {{0: True, 600: False}}[driver.library.cuStreamQuery(None)]  # CUDA_ERROR_NOT_READY
+
+        def after(work):
+            work()
+            return is_done()
+
+        x, y = tack.zeros(1000), tack.ones(1000)
+        add_one(x)
+        tack.sync()
+        assert is_done()
+        assert not after(lambda: add_one(x))             # queued
+        tack.sync()
+        x.fill(1.0)
+        assert not is_done()
+        tack.sync()
+        seen = tack.from_dlpack(x)                       # from now on another library may look at any time
+        for shared in (x, seen, x[5:], tack.array_from_ptr(y.pointer, 1000, tack.f32, owner=y)):
+            assert shared.shared
+            assert after(lambda: add_one(shared))
+            assert after(lambda: shared.fill(2.0))
+            assert after(lambda: tack.copyto(shared, tack.zeros(shared.size)))
+            assert after(lambda: shared.__setitem__(0, 1.0))
+        z = tack.zeros(1000)
+        tack.sync()
+        assert after(lambda: tack.copyto(z, x))          # reads memory that others may write
+        assert not after(lambda: add_one(z))
+        print("seen")
+    """
+    assert child.run(program, tmp_path, order="lazy").out == "seen\n"
+
+
 @pytest.mark.needs("neighbour")
 def test_a_bare_name_is_the_gpu_that_the_thread_already_uses(device: tack.Device, driver: Driver) -> None:
     second = driver.primary(1)
@@ -199,8 +250,8 @@ def test_a_context_that_is_current_first_is_adopted(device: tack.Device, tmp_pat
         assert str(d) == "cuda:1" and driver.current() == own.value
         x = tack.zeros(10, device=d)
         add_one(x)
-        assert x.sum() == 10.0 and driver.context_of(x.pointer) == own.value
-        assert not driver.is_active(0) and not driver.is_active(1)
+        assert x.sum() == 10.0
+        assert driver.current() == own.value and not driver.is_active(0) and not driver.is_active(1)  # there is no other context
         print("adopted")
     """
     assert child.run(program, tmp_path).out == "adopted\n"
@@ -320,7 +371,7 @@ def test_a_second_process_makes_no_nvrtc_call(device: tack.Device, tmp_path: Pat
 def test_a_compile_without_nvrtc_says_what_is_missing(device: tack.Device, tmp_path: Path) -> None:
     ended = child.run(CACHED, tmp_path, environment={"TACK_LIBNVRTC": str(tmp_path / "nothing.so")}, ok=False)
     last = ended.err.strip().splitlines()
-    assert ended.status == 1 and "RuntimeError" in ended.err and "NVRTC" in ended.err and "nvidia-cuda-nvrtc" in ended.err, last
+    assert ended.status == 1 and "RuntimeError" in ended.err and "NVRTC" in ended.err and "pip install" in ended.err, last
 
 
 # -- every driver call fails once
@@ -356,6 +407,7 @@ TEN_CALLS = """
     expected = [5.0 * 5000 + 3.0, 2.0 * 5000 + 3.0, 8.0]
 
     def attempt():
+        global device
         try:
             device = tack.device("cuda")
             found = program(device)
@@ -373,7 +425,6 @@ TEN_CALLS = """
         print("again", *failed)
     else:
         print("usable")
-        device = tack.device("cuda")
         assert device.memory["in_use"] == 0, device.memory
         device.trim()
 """
@@ -383,6 +434,7 @@ OUT_OF_MEMORY, INVALID_VALUE, LAUNCH_FAILED = 2, 1, 719
 def every_call_fails_once(folder: Path, code: int, name: str, step: int = 1) -> None:
     """Lets the n-th driver call fail for n = 1, 1 + step, ... until a run passes without."""
     child.run(TEN_CALLS, folder)  # fills the kernel cache
+    usual = child.run(TEN_CALLS, folder).alive  # what an ending process leaves to the driver
     n = 1
     while True:
         ended = child.run(TEN_CALLS, folder, fail=f"libcuda:{n}:{code}")
@@ -393,7 +445,9 @@ def every_call_fails_once(folder: Path, code: int, name: str, step: int = 1) -> 
         where = f"call {n} of the driver failing with {name}: {ended.out}{ended.err}"
         assert lines[-1] == "usable", where
         assert len(lines) == 1 or name in ended.out or "out of memory" in ended.out.lower(), where
-        assert not ended.alive or set(ended.alive) <= {"launches"}, (where, ended.alive)
+        pools = {"events", "pinned memory"}  # staging is kept for later copies; the C++ tests see that it goes with its device
+        lost = {name: count for name, count in ended.alive.items() if name not in pools and count > usual.get(name, 0)}
+        assert not lost and all(ended.alive.get(name, 0) <= usual[name] + 4 for name in pools), (where, lost, ended.alive, usual)
         n += step
 
 

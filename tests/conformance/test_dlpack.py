@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
 import sys
 import threading
 import weakref
@@ -125,6 +126,7 @@ def test_an_export_marks_the_memory_shared(device: tack.Device) -> None:
 
 
 def test_an_exported_array_outlives_its_python_objects(device: tack.Device) -> None:
+    gc.collect()  # what other tests left
     a = tack.arange(1000, dtype=tack.i32)
     view = tack.from_dlpack(a[10:20])
     before = device.memory["in_use"]
@@ -137,6 +139,7 @@ def test_an_exported_array_outlives_its_python_objects(device: tack.Device) -> N
 
 
 def test_a_capsule_that_nobody_takes_frees_the_memory(device: tack.Device) -> None:
+    gc.collect()  # what other tests left
     before = device.memory["in_use"]
     for version in (None, (1, 0)):
         capsule = tack.zeros(100_000).__dlpack__(max_version=version)
@@ -147,6 +150,7 @@ def test_a_capsule_that_nobody_takes_frees_the_memory(device: tack.Device) -> No
 
 
 def test_memory_may_be_given_up_on_any_thread(device: tack.Device) -> None:
+    gc.collect()
     kept = [tack.from_dlpack(tack.full(10, 3.0))]
     before = device.memory["in_use"]
     thread = threading.Thread(target=kept.clear)
@@ -415,7 +419,7 @@ def test_the_cuda_array_interface_is_cudas(device: tack.Device) -> None:
 def test_exports_leave_nothing_behind(device: tack.Device) -> None:
     a = tack.zeros(8)
     before = sys.getallocatedblocks()
-    for _ in range(2000):
+    for _ in range(200 if "TACK_SIM_SUPPORT" in os.environ else 2000):
         tack.from_dlpack(a)
     gc.collect()
-    assert sys.getallocatedblocks() - before < 500
+    assert sys.getallocatedblocks() - before < 100

@@ -312,7 +312,7 @@ def test_hundreds_of_arms(device: tack.Device, form: str) -> None:
         k = kernel(arms(form, count), KIND=count)
     except (RecursionError, MemoryError) as error:
         pytest.skip(f"Python's own compiler refuses it: {error}")
-    k(out, x)
+    k(out, here(x))
     assert out.tolist() == [int(v) if v < count else -1 for v in x]
 
 
