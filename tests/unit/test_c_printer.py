@@ -164,7 +164,7 @@ def test_parameters_follow_the_arguments_and_the_words_follow_them() -> None:
     source = printed(build)
     (params,) = re.findall(r"tack_k_0\((.*)\) {", source.text)
     assert params == (
-        "const i16* a, i64 a_stride0, i64 a_stride1, u8 n, f64* b, i64 b_shape1, i64 b_shape2, bool flag, "
+        "const i16* a, i64 a_stride0, i64 a_stride1, u8 n, f64* b, i64 b_shape1, i64 b_shape2, u8 flag, "
         "i64 extent0, i64 extent1, i64 start1"
     )
     words = [(p.kind, p.arg, p.dim, p.dtype) for p in source.entries[0].params]

@@ -9,7 +9,7 @@ from math import isfinite, prod
 from ..ir.arith import bitcast
 from ..ir.nodes import ArrayParam, Instr, ScalarParam, ScratchArray, SharedArray, Table
 from ..ir.source import ParamSlot
-from ..types import BOOL, DType, Layout, i64, u64
+from ..types import BOOL, DType, Layout, i64, u8, u64
 from .affine import indices_of
 from .c_atomics import atomic
 from .c_expr import ADD, EQUAL, MUL, UNARY, Cell, Expr
@@ -35,12 +35,12 @@ class Parameters:
         self._named: dict[tuple[str, int, int], str] = {}
         self._steps: dict[tuple[int, int], str] = {}
 
-    def _word(self, kind: str, arg: int, dim: int, hint: str, dtype: DType = i64, pointer: str = "") -> str:
+    def _word(self, kind: str, arg: int, dim: int, hint: str, dtype: DType = i64, pointer: str = "", word: str = "i64") -> str:
         key = kind, arg, dim
         name = self._named.get(key)
         if name is None:
             name = self._named[key] = self.names.new(hint)
-            slot = ParamSlot(kind, arg, dim, dtype.name if kind == "scalar" else "i64")
+            slot = ParamSlot(kind, arg, dim, word)
             self._declared[slot] = f"{pointer or self.h.type(dtype)} {name}"
         return name
 
@@ -69,7 +69,9 @@ class Parameters:
         return self._steps[key]
 
     def scalar(self, param: ScalarParam) -> str:
-        return self._word("scalar", param.index, 0, param.name, param.dtype)
+        """A bool comes as a byte: not every language takes bools there."""
+        held = u8 if param.dtype == BOOL else param.dtype
+        return self._word("scalar", param.index, 0, param.name, held, word=param.dtype.name)
 
     def launch(self, kind: str, dim: int) -> str:
         """extent, start or step of the launch."""
@@ -104,7 +106,10 @@ class Memory:
         """arg, shape, sequence."""
         if instr.op == "arg":
             assert isinstance(instr.attr, ScalarParam)
-            return self.ops.value(instr.attr.dtype, self.p.scalar(instr.attr))
+            name = self.p.scalar(instr.attr)
+            if instr.attr.dtype == BOOL:
+                return Expr(f"{name} != 0", EQUAL, high=1, small=True)
+            return self.ops.value(instr.attr.dtype, name)
         if instr.op == "shape":
             assert isinstance(instr.attr, tuple)
             array, dim = instr.attr

@@ -18,7 +18,7 @@ from .c_helpers import Helpers
 from .c_memory import Parameters
 from .c_names import Names, legal
 from .c_records import stopped
-from .c_reduce import COMBINERS, index_name, is_combination, print_blocks, print_combination
+from .c_reduce import COMBINERS, index_name, index_range, is_combination, print_blocks, print_combination
 from .dialects import Dialect
 from .legalize import simplify
 from .lower import LibraryCall, Lowering, MathLibrary
@@ -26,8 +26,6 @@ from .params import EntryPlan, Plan
 from .walk import instructions
 
 __all__ = ["Text", "print_text"]
-
-_MOST_ITERATIONS = 1 << 48  # more than any device launches
 
 
 @dataclass(slots=True)
@@ -158,7 +156,8 @@ class _Entry:
             w.do(f"if ({at} >= {total}) return;")
         self.body.index = [Expr("")] * rank
         if plain:
-            self.body.index[0] = Expr(at, low=0, high=_MOST_ITERATIONS)
+            low, high = index_range(entry, 0)
+            self.body.index[0] = Expr(at, low=low, high=high)
             return
         rest = at
         for dim in range(rank - 1, -1, -1):
@@ -180,10 +179,7 @@ class _Entry:
         scaled = place if step == 1 else f"{place} * {factor}"
         text = scaled if start == 0 else f"{self.p.launch('start', dim) if start is None else start} + {scaled}"
         name = self.names.new(index_name(entry, dim))
-        low, high = -(1 << 63), (1 << 63) - 1
-        if start is not None and step is not None:
-            most = entry.columns - 1 if dim == entry.rank - 1 and entry.columns is not None else _MOST_ITERATIONS
-            low, high = start + min(0, most * step), start + max(0, most * step)
+        low, high = index_range(entry, dim)
         small = INT[0] <= low and high <= INT[1]
         held = self.h.type(i32) if small else number
         self.body.w.do(f"const {held} {name} = {f'({held})({text})' if small else text};")

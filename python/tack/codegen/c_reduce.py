@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from .c_body import Body
     from .params import EntryPlan
 
-__all__ = ["COMBINERS", "index_name", "is_combination", "print_blocks", "print_combination"]
+__all__ = ["COMBINERS", "index_name", "index_range", "is_combination", "print_blocks", "print_combination"]
 
+_MOST_ITERATIONS = 1 << 48  # more than any device launches
 COMBINERS = 256  # threads that combine blocks' results
 
 
@@ -27,6 +28,15 @@ def index_name(entry: EntryPlan, dim: int) -> str:
     """What the loop's variable along ``dim`` is called."""
     given = entry.indices[dim].lstrip("_") if dim < len(entry.indices) else ""
     return given or f"i{dim}"
+
+
+def index_range(entry: EntryPlan, dim: int) -> tuple[int, int]:
+    """What the loop's variable along ``dim`` may be."""
+    start, step = entry.start[dim], entry.step[dim]
+    if start is None or step is None:
+        return i64.min, i64.max
+    most = entry.columns - 1 if dim == entry.rank - 1 and entry.columns is not None else _MOST_ITERATIONS
+    return start + min(0, most * step), start + max(0, most * step)
 
 
 def _folded(body: Body, op: str, dtype: DType, a: Expr, b: Expr) -> str:
@@ -86,8 +96,8 @@ def _iterations(body: Body, entry: EntryPlan, lane: str, low: str, high: str) ->
         known = entry.start[dim], entry.step[dim]
         scaled = place if known[1] == 1 else f"{f'({place})' if level < MUL else place} * {stride[dim]}"
         w.do(f"const {number} {name} = {scaled if known[0] == 0 else f'{first[dim]} + {scaled}'};")
-        least = known[0] if known[0] is not None and known[1] == 1 else -(1 << 62)
-        body.index[dim] = Expr(name, low=least, high=1 << 62)
+        low_high = index_range(entry, dim)
+        body.index[dim] = Expr(name, low=low_high[0], high=low_high[1])
 
     body.index = [Expr("")] * rank
     at = names.new("at")
