@@ -322,16 +322,16 @@ TEST_CASE("limits go with the size of the groups") {
   limit_is("10240");
   source.entries[0].whole_groups = true;
   limit_is("10");
-  // A loop that runs in another shape: its own iterations count, with the groups of the entry that runs it.
+  // A loop that runs in another shape: its own iterations count, and a group runs many of them.
   Step check = launch(1, {scalar(0)});
   check.kind = Step::Kind::check;
   source.entries[0].whole_groups = false;
   source.entries[1].group = 64;
   source.entries[1].whole_groups = true;
   source.steps = {check, launch(0, {constant(3)})};
-  limit_is("640");
+  limit_is("2560");
   CHECK(bench.state.launches.empty());
-  bench.build(source)->launch(std::vector{Argument(std::int64_t{640})});
+  bench.build(source)->launch(std::vector{Argument(std::int64_t{2560})});
   CHECK(bench.last().iterations == 3);
 }
 

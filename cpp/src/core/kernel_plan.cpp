@@ -108,12 +108,12 @@ inline std::int64_t number_of(const Value& value, std::span<const Argument> argu
 }
 
 /// The limit of a launch of `entry`, which is the device's largest grid times the threads of the entry's groups; 0 is none. `launched`
-/// false: of its loop, whose iterations are threads also where the entry's are groups.
+/// false: of its loop, of which a group runs many iterations where the entry's are groups; it is held to what others are.
 std::uint64_t max_iterations_of(const EntryPoint& entry, bool launched, const Capabilities& capabilities) noexcept {
   const std::uint64_t limit = capabilities.max_iterations;
   if (limit == 0 || capabilities.block == 0) return limit;
   const std::uint64_t groups = limit / capabilities.block;
-  if (launched && entry.whole_groups) return groups;
+  if (entry.whole_groups) return launched ? groups : limit;
   return entry.group == 0 || entry.group == capabilities.block ? limit : groups * entry.group;
 }
 

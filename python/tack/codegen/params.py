@@ -371,7 +371,7 @@ class _Planner:
         entry.prologue.body += lowering.block(Block(b.out)).body
         entry.prologue.body += [n for v in keep for n in _use(v)]
         # The runtime sees the loop's own ranges too: the number of blocks tells nothing of a loop that is too long.
-        self.steps.append(Step("check", 0, item.start, item.stop, item.step))
+        self.steps.append(Step("check", len(self.entries), item.start, item.stop, item.step))
         self._add(entry, [_ZERO], [Extent(_blocks_extent(item))], [_ONE])
         # One iteration combines the partial results with what the variables held before.
         lowering = self._lowering()
