@@ -193,7 +193,7 @@ def compiler_version() -> bytes:
 
         parts = [_runtime.VERSION, str(_runtime.ABI_VERSION)]
         root = os.path.dirname(__file__)
-        for folder in ("", "frontend", "ir", "codegen", "mathlib", os.path.join("codegen", "mathlib")):
+        for folder in ("", "frontend", "ir", "codegen", os.path.join("codegen", "dialects"), os.path.join("codegen", "mathlib")):
             try:
                 with os.scandir(os.path.join(root, folder)) as entries:
                     files = sorted((e.name, e.stat()) for e in entries if e.name.endswith(".py"))

@@ -43,9 +43,10 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         here = Path(__file__).parent
         command = [sys.executable, "-m", "pytest", "-q", "-p", "collect_cuda", "--devices", "cpu", "--ignore", __file__, str(here)]
         path = os.pathsep.join([str(here), *filter(None, [os.environ.get("PYTHONPATH")])])
-        environment = {**os.environ, "PYTHONPATH": path, "TACK_TEST_COLLECT": str(folder), "TACK_CACHE_DIR": str(folder / "cache")}
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+        environment = {**inherited, "PYTHONPATH": path, "TACK_TEST_COLLECT": str(folder), "TACK_CACHE_DIR": str(folder / "cache")}
         done = subprocess.run(command, env=environment, cwd=here.parent.parent, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout[-4000:]
+        assert done.returncode in (0, 1), done.stdout[-4000:]  # tests that fail are reported by themselves
     return [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.cu"))]
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ...types import DType
-
 __all__ = ["Dialect", "dialect_of"]
 
 
@@ -24,7 +22,6 @@ class Dialect:
         head: lines at the top of every text, before the types.
         entry: (symbol, most threads of a group) -> what stands before an entry's parameters, the parenthesis included.
         pointer: (type, only read) -> the type of a pointer to global memory.
-        parameter: declares a scalar parameter: "const {} {}" of type and name.
         function, outlined: qualifiers of helper functions; of those that must not be inlined.
         table: qualifiers of a constant array outside of functions.
         shared: qualifiers of an array that a group's threads share; inside an entry.
@@ -68,10 +65,6 @@ class Dialect:
     options: Callable[[bool], str]
     readable: Callable[[str], str]
     reserved: frozenset[str]
-
-    def of(self, dtype: DType) -> str:
-        """The language's own name of a type."""
-        return self.types[dtype.name]
 
 
 def dialect_of(backend: str) -> Dialect | None:
