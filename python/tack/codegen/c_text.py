@@ -12,6 +12,7 @@ from ..types import DType
 __all__ = ["Writer", "float_literal", "quoted"]
 
 _LONGEST_DECIMAL = 12  # characters of a float that is written as a decimal number
+_INDENT = " " * 60  # code that nests deeper is not indented more
 _LAST_LINE = 2_000_000_000  # what compilers take as a line's number
 
 
@@ -35,7 +36,7 @@ class Writer:
                 self.lines.append(f"#line {loc.line}")
                 self._believed = loc.line
             self._file, self._line = loc.file, loc.line
-        self.lines.append("  " * self.indent + text)
+        self.lines.append(_INDENT[: 2 * self.indent] + text)
         self._believed += 1
 
     def open(self, text: str, loc: Loc | None = None) -> None:
@@ -60,7 +61,7 @@ class Writer:
     def insert(self, mark: tuple[int, int], text: str) -> None:
         """A line at a marked place, before the directive of the line there."""
         at, indent = mark
-        self.lines.insert(at, "  " * indent + text)
+        self.lines.insert(at, _INDENT[: 2 * indent] + text)
 
 
 def quoted(text: str) -> str:
