@@ -93,7 +93,7 @@ def pairs(t: DType) -> tuple[Any, Any]:
 @pytest.mark.parametrize("t", T.ARRAY_DTYPES, ids=str)
 def test_operations(device: tack.Device, t: DType) -> None:
     if t == T.f64 and not device.supports_f64:
-        pytest.skip("needs f64")
+        pytest.skip("the device has no f64")
     x, y = pairs(t)
     build = Build("operations", exact=True)
     a, b, out, truth = build.array("a", t), build.array("b", t), build.array("out", t, 2), build.array("truth", T.u8, 2)
@@ -136,7 +136,7 @@ def test_operations(device: tack.Device, t: DType) -> None:
 def test_casts(device: tack.Device, t: DType) -> None:
     dtypes = [d for d in T.ARRAY_DTYPES if device.supports_f64 or d != T.f64]
     if t not in dtypes:
-        pytest.skip("needs f64")
+        pytest.skip("the device has no f64")
     x = edges(t, 40)
     build = Build("casts")
     a = build.array("a", t)
@@ -175,7 +175,7 @@ KINDS = ("add", "sub", "min", "max", "and", "or", "xor", "exchange", "cas")
 def test_atomics(device: tack.Device, t: DType) -> None:
     """One iteration after another on one element each: the old values and what is left."""
     if t.name not in device.atomic_dtypes:
-        pytest.skip(f"needs atomics of {t.name}")
+        pytest.skip(f"the device has no atomics of {t.name}")
     x = edges(t)
     build = Build("atomics")
     a, b, cells, olds = build.array("a", t), build.array("b", t), build.array("cells", t, 2), build.array("olds", t, 2)
@@ -280,7 +280,7 @@ def test_random_kernels(device: tack.Device, seed: int) -> None:
     from test_codegen_random import Generator, inputs
 
     if not device.supports_f64:
-        pytest.skip("needs f64")
+        pytest.skip("the device has no f64")
     rank = 1 + seed % 3
     build = Generator(seed, rank).b
     run(device, build, *inputs(seed, {1: (37,), 2: (3, 21), 3: (2, 3, 7)}[rank]))

@@ -25,9 +25,9 @@ def run(device: tack.Device, seed: int, count: int, timeout: int) -> None:
     assert f"{count} programs, 0 of them differ" in done.stdout
 
 
-@pytest.mark.parametrize("seed", range(2_000_000, 2_000_200, 50))
+@pytest.mark.parametrize("seed", range(2_000_000, 2_000_200, 25))
 def test_random_kernels(device: tack.Device, seed: int) -> None:
-    run(device, seed, 50, 600)
+    run(device, seed, 25, 600)
 
 
 @pytest.mark.long
