@@ -413,3 +413,20 @@ def test_what_is_made_of_constants_is_known(condition: str) -> None:
 def test_a_weak_uint_meets_what_is_weak() -> None:
     text = "def k(x, p, u):\n    if p:\n        r = u\n    elif p > 1:\n        r = True\n    else:\n        r = 3\n    return r\n"
     assert result(text, X32, INT, UINT) == "u64"
+
+
+def test_types_of_an_earlier_pass_are_forgotten() -> None:
+    """In the first pass ``s`` is a weak int and ``i + s`` an i64; with the u64 that ``s`` turns out to be, ``v`` is one too, inside as well."""
+    text = """
+    def k(n, u):
+        s = 1
+        for j in range(n):
+            v = j % (j + s)
+            w = 0
+            while w < 2:
+                w += 1
+                v += 1
+            s = s + (u ^ tack.u64(v))
+        return s
+    """
+    assert result(text, INT, UINT) == "u64"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any, Final, NoReturn
 
 from ..errors import CompileError, CompileNotImplementedError
@@ -10,16 +11,17 @@ from ..ir.nodes import Block, Break, Continue, For, Leave, Loc, Node, Scope, Var
 from ..ir.walk import Walk
 from ..types import BOOL, i64
 from .builder import Exit, Frame, Loop
-from .forks import Fork, Forks
+from .forks import Fork
+from .heads import Heads
 from .hir import RESULT, BreakNode, ContinueNode, ForNode, IfNode, Item, Op, ReturnNode, WhileNode
-from .joins import Slots, same_type
+from .joins import Slots
 from .meaning import Opaque
-from .values import NONE, REFUSED, ArrayRef, Binding, Num, RangeValue, Reduced, Refused, Thing, Tuple, Unusable, describe
+from .values import NONE, REFUSED, ArrayRef, Binding, Num, RangeValue, Reduced, Thing, Unusable, describe
 
 __all__ = ["Statements"]
 
 
-class Statements(Forks):
+class Statements(Heads):
     def run(self, items: Sequence[Item], join: bool = True) -> Walk[Fork | None]:
         """Infers statements until one is left for good. Without ``join`` the arms of an if that is the last of them are left apart."""
         frame = self.frame
@@ -193,65 +195,6 @@ class Statements(Forks):
         )
         self.fail(f"a for loop runs over range(...), tack.ndrange(...) or a tuple, not over {describe(iterable)}.", node.loc, hint)
 
-    def loop_heads(self, node: ForNode | WhileNode) -> dict[str, list[Binding]]:
-        """What was found to lead to the loop's head, by name; the same loop met again starts from that.
-
-        The types at the head are those that all of it has together. It only grows, so that passes over the loop come to an end.
-        """
-        return self.loop_types.setdefault((*self.frame.key, *self.frame.rounds, id(node)), {})
-
-    def carry_in(
-        self, node: ForNode | WhileNode, entry: dict[str, Binding], heads: dict[str, list[Binding]]
-    ) -> tuple[list[tuple[str, Binding, Slots]], list[str]]:
-        """Variables for what a round hands to the next, set in the current block; and the names that are unbound at first."""
-        carried: list[tuple[str, Binding, Slots]] = []
-        unbound: list[str] = []
-        for name in self.names_of(node.bound & node.live_head):
-            binding = entry.get(name)
-            if binding is None or isinstance(binding.thing, Unusable):  # unusable before, e.g. at the head of a loop around this one
-                unbound.append(name)
-                continue
-            if isinstance(binding.thing, Reduced):
-                continue
-            joined = self.gather(heads.setdefault(name, []), [binding])
-            slots = self.slots_for(name, joined)
-            self.fill(slots, binding.thing, binding.loc)
-            carried.append((name, Binding(joined, binding.loc), slots))
-        return carried, unbound
-
-    def gather(self, parts: list[Binding], bindings: list[Binding]) -> Thing:
-        """What ``parts`` and ``bindings`` are together. Those of the bindings that are numbers or tuples become parts."""
-        met = [*parts, *bindings]
-        joined = self.join_things(met)
-        for b in bindings:  # arrays made in this pass are not those of the next
-            if isinstance(b.thing, (Num, Tuple)) and not any(same_type(b.thing, part.thing) for part in parts):
-                parts.append(Binding(self.type_only(b.thing), b.loc))
-        if isinstance(joined, Unusable) and not all(isinstance(b.thing, (Num, Tuple, Refused)) for b in met):
-            parts.append(Binding(joined, joined.loc))
-        return joined
-
-    def settled(self, carried: list[tuple[str, Binding, Slots]], ends: list[dict[str, Binding]], heads: dict[str, list[Binding]]) -> bool:
-        """Whether the types at the ends of a round are those at its start."""
-        stable = True
-        for name, binding, _ in carried:
-            joined = self.gather(heads[name], [end[name] for end in ends])
-            stable &= same_type(joined, binding.thing)
-        return stable
-
-    def head_env(
-        self, entry: dict[str, Binding], carried: list[tuple[str, Binding, Slots]], unbound: list[str], loc: Loc
-    ) -> dict[str, Binding]:
-        env = dict(entry)
-        self.read_all(env, carried)
-        for name in unbound:
-            env.setdefault(name, Binding(self.not_in_first_round(name, loc), loc))  # what made it unusable before is the better reason
-        return env
-
-    def not_in_first_round(self, name: str, loc: Loc) -> Unusable:
-        return Unusable(
-            "unbound", loc, "it is assigned in the loop, but not before its first round reads it.", "Assign it before the loop."
-        )
-
     def enter(self, loop: Loop, entry: dict[str, Binding]) -> None:
         self.frame.loops.append(loop)
         self.frame.env = entry
@@ -278,8 +221,8 @@ class Statements(Forks):
         before = len(outer)
         mark = self.mark()
         self.passes += 1
-        while True:
-            carried, unbound = self.carry_in(node, entry, heads)
+        for passes in count():
+            carried, unbound = self.carry_in(node, entry, heads, passes)
             loop = Loop("for")
             var = Var(node.targets[0] if node.targets else "_i", i64)
             body: list[Node] = []
@@ -289,7 +232,7 @@ class Statements(Forks):
             fork = yield self.run(node.body, join=False)
             exits = self.leave(loop, body, fork)
             self.block = outer
-            if self.settled(carried, self.ends(exits), heads):
+            if self.settled(carried, entry, self.ends(exits), heads, passes):
                 break
             del outer[before:]
             self.rewind(mark)
@@ -374,8 +317,8 @@ class Statements(Forks):
         before = len(outer)
         mark = self.mark()
         self.passes += 1
-        while True:
-            carried, unbound = self.carry_in(node, entry, heads)
+        for passes in count():
+            carried, unbound = self.carry_in(node, entry, heads, passes)
             loop = Loop("while")
             test: list[Node] = []
             self.block = test
@@ -402,7 +345,7 @@ class Statements(Forks):
             fork = yield self.run(node.body, join=False)
             exits = self.leave(loop, body, fork)
             self.block = outer
-            if self.settled(carried, self.ends(exits), heads):
+            if self.settled(carried, entry, self.ends(exits), heads, passes):
                 break
             del outer[before:]
             self.rewind(mark)

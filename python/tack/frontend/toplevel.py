@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from typing import Final
 
 from ..errors import CompileError, CompileNotImplementedError
@@ -410,11 +411,11 @@ class TopLevel(Functions):
         carried_names = self.names_of(node.bound & node.live_head)
         reads = [name for name in self.names_of(node.live_head) if name not in carried_names]
         self.passes += 1
-        while True:
+        for passes in count():
             var = Var(node.targets[0] if node.targets else "_t", i64)
             self.items = []
             with self.back_in(home):
-                carried, _ = self.carry_in(node, env, heads)
+                carried, _ = self.carry_in(node, env, heads, passes)
             self.open_segment()
             inside = self.carry(home, env, reads)
             self.read_all(inside, carried)
@@ -430,7 +431,7 @@ class TopLevel(Functions):
             frame.loops.pop()
             end = frame.env
             assert end is not None
-            if self.settled(carried, [end], heads):
+            if self.settled(carried, env, [end], heads, passes):
                 break
             self.rewind(mark)
             restore()
