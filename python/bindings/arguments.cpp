@@ -40,6 +40,7 @@ void find_numpy_types(NumpyTypes& types, nb::handle numpy) {
   types.ndarray = reinterpret_cast<PyTypeObject*>(nb::object(ndarray).release().ptr());
 }
 
+// NOLINTNEXTLINE(bugprone-throwing-static-initialization): where there is no memory for it, nothing can be loaded
 NumpyTypes* const found_types = std::make_unique<NumpyTypes>().release();  // never destroyed: it holds Python references
 
 const NumpyTypes& numpy_types() {

@@ -48,7 +48,8 @@ std::optional<DType> BufferView::dtype() const noexcept {
 }
 
 ByteRange byte_range(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides, std::size_t itemsize) {
-  constexpr std::int64_t limit = std::numeric_limits<std::int64_t>::max() / (2 * max_rank);  // so that the sum over all dimensions fits
+  constexpr std::int64_t limit =
+      std::numeric_limits<std::int64_t>::max() / (std::int64_t{2} * max_rank);  // so that the sum over all dimensions fits
   ByteRange range{0, static_cast<std::int64_t>(itemsize)};
   for (std::size_t d = 0; d < shape.size(); ++d) {
     if (shape[d] <= 0) return {};

@@ -19,7 +19,7 @@ namespace {
 /// What a call needs besides its arguments.
 class Dispatcher {
  public:
-  Dispatcher(std::string name, nb::tuple parameters, nb::tuple defaults, nb::object miss, std::size_t positional_only,
+  Dispatcher(std::string name, const nb::tuple& parameters, nb::tuple defaults, nb::object miss, std::size_t positional_only,
              std::size_t keyword_only);
 
   PyObject* call(PyObject* self, PyObject* const* args, std::size_t positional, PyObject* keywords);
@@ -47,7 +47,7 @@ class Dispatcher {
   Specializations specializations_;
 };
 
-Dispatcher::Dispatcher(std::string name, nb::tuple parameters, nb::tuple defaults, nb::object miss, std::size_t positional_only,
+Dispatcher::Dispatcher(std::string name, const nb::tuple& parameters, nb::tuple defaults, nb::object miss, std::size_t positional_only,
                        std::size_t keyword_only)
     : name_(std::move(name)), defaults_(std::move(defaults)), positional_only_(positional_only), miss_(std::move(miss)) {
   nb::list interned;

@@ -9,6 +9,7 @@
 
 namespace tack::python {
 
+// NOLINTNEXTLINE(bugprone-throwing-static-initialization): where there is no memory for it, nothing can be loaded
 State* const detail::process_state = std::make_unique<State>().release();  // see State: never destroyed
 
 nb::object int_tuple(std::span<const std::int64_t> values) {

@@ -64,6 +64,7 @@ class SpecializationRef {
     return *this;
   }
   ~SpecializationRef() {
+    // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDelete): it does not know that every reference is counted
     if (pointer_ != nullptr && --pointer_->references_ == 0) std::unique_ptr<Specialization>(pointer_).reset();
   }
   const Specialization* operator->() const noexcept { return pointer_; }

@@ -33,7 +33,7 @@ enum class TypeCode : std::uint8_t {
 };
 
 struct Device {
-  DeviceType type;
+  DeviceType type = DeviceType::cpu;
   std::int32_t id;  ///< 0 where the type has one device only
 };
 
