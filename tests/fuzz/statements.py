@@ -353,6 +353,8 @@ class Writer(Generator):
         self.depth += 1
         with self.nested({index: "index"}):
             e = self.nonconstant(b, 1)
+        if b in self.strong:  # said outright, as it could come of the name itself, round about: then no type comes into the circle
+            e = Expr(b, f"tack.{b}({{0}})", [e])
         self.depth -= 1
         parts.append(Line(f"{name} = {name} {self.r.choice('+-*')} {{0}}", [e], 1))
         self.bind(name, t)
