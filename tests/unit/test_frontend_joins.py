@@ -416,7 +416,7 @@ def test_a_weak_uint_meets_what_is_weak() -> None:
 
 
 def test_types_of_an_earlier_pass_are_forgotten() -> None:
-    """In the first pass ``s`` is a weak int and ``i + s`` an i64; with the u64 that ``s`` turns out to be, ``v`` is one too, inside as well."""
+    """In the first pass ``s`` is a weak int and ``j + s`` an i64; with the u64 that ``s`` turns out to be, ``v`` is a u64 in all loops."""
     text = """
     def k(n, u):
         s = 1
