@@ -183,7 +183,8 @@ def fan_out(rounds: int) -> str:
     root = HERE.parent.parent
     with tempfile.TemporaryDirectory() as folder:
         program = f"{folder}/fanout"
-        sources = [str(HERE / "cpp" / "fanout.cpp"), *(str(root / f"cpp/src/core/{name}.cpp") for name in ("thread_pool", "error", "text"))]
+        core = ("thread_pool", "thread_host_posix", "parking_linux" if sys.platform == "linux" else "parking_elsewhere", "error", "text")
+        sources = [str(HERE / "cpp" / "fanout.cpp"), *(str(root / f"cpp/src/core/{name}.cpp") for name in core)]
         options = ["-O2", "-fopenmp", "-std=c++20", "-pthread", f"-I{root}/cpp/include", f"-I{root}/cpp/src"]
         subprocess.run(["g++", *options, *sources, "-o", program], check=True)
         return subprocess.run([program, str(rounds), "neighbour"], check=True, capture_output=True, text=True).stdout
