@@ -45,6 +45,14 @@ def as_dtype(dtype: Any) -> DType:
     raise TypeError(f"{dtype!r} is not a dtype of tack arrays. There are {known}, and NumPy's dtypes of the same types")
 
 
+def check_supported(dtype: DType, device: Device, what: str) -> None:
+    """Raises TypeError, naming ``what``, for a dtype that arrays of the device cannot have."""
+    if dtype.name not in device.array_dtypes:
+        from .arguments import unsupported_dtype
+
+        raise TypeError(f"{what}: dtype {unsupported_dtype(dtype, device)}")
+
+
 def numpy_dtype(dtype: DType) -> Any:
     """The NumPy dtype of a tack dtype."""
     import numpy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from .arrays import Array, as_dtype, as_shape, element_bytes, numpy_dtype, wrap_numpy
+from .arrays import Array, as_dtype, as_shape, check_supported, element_bytes, numpy_dtype, wrap_numpy
 from .devices import as_device
 from .types import DType, f32, i32
 
@@ -25,10 +25,7 @@ __all__ = [
 
 
 def _allocate(shape: Any, dtype: DType, device: Device, what: str) -> Array:
-    if dtype.name not in device.array_dtypes:
-        from .arguments import unsupported_dtype
-
-        raise TypeError(f"{what}: dtype {unsupported_dtype(dtype, device)}")
+    check_supported(dtype, device, what)
     return Array(device, dtype.name, as_shape(shape, what))
 
 

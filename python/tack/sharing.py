@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from . import _runtime
-from .arrays import Array, as_dtype, as_shape, row_major
+from .arrays import Array, as_dtype, as_shape, check_supported, row_major
 from .devices import as_device
-from .types import DType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -125,7 +124,8 @@ def array_from_ptr(
     array or a view of it is. Raises ValueError for an address that ``device`` cannot use, TypeError for wrong kinds of arguments.
     """
     where = as_device(device)
-    kind = _known(as_dtype(dtype), where)
+    kind = as_dtype(dtype)
+    check_supported(kind, where, "tack.array_from_ptr()")
     if isinstance(ptr, bool) or not hasattr(ptr, "__index__"):
         raise TypeError(f"tack.array_from_ptr(): an address is an int, not {type(ptr).__name__}")
     address = ptr.__index__()
@@ -143,14 +143,6 @@ def array_from_ptr(
                 f"tack.array_from_ptr(): {where} cannot address the {high - low} bytes at {low:#x}; give the device whose memory it is"
             )
     return Array(where, address, kind.name, dims, steps, bool(read_only), owner, True)
-
-
-def _known(dtype: DType, device: Device) -> DType:
-    if dtype.name not in device.array_dtypes:
-        from .arguments import unsupported_dtype
-
-        raise TypeError(f"tack.array_from_ptr(): dtype {unsupported_dtype(dtype, device)}")
-    return dtype
 
 
 def cuda_array_interface(array: Array) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 import child
 import numpy as np
 import pytest
+from threads import at_once
 
 import tack
 from tack.devices import title_of
@@ -153,29 +154,16 @@ def test_each_gpu_compiles_its_own_kernels(device: tack.Device) -> None:
 
 
 def test_calls_of_one_kernel_from_several_threads_have_their_own_arguments(device: tack.Device) -> None:
-    failures: list[BaseException] = []
-    start = threading.Barrier(6)
-
     def work(n: int) -> None:
-        try:
-            start.wait()
-            x = tack.full(3000, float(n), device=device)  # on a thread that has never asked for the device
-            out = tack.zeros(3000, device=device)
-            for step in range(15):
-                scale(x, out, float(step))
-                if step % 5 == 0:
-                    assert out[0] == out[-1] == n * step, (n, step, out[0])
-            assert out.sum() == n * 14 * 3000
-        except BaseException as failure:
-            failures.append(failure)
+        x = tack.full(3000, float(n), device=device)  # on a thread that has never asked for the device
+        out = tack.zeros(3000, device=device)
+        for step in range(15):
+            scale(x, out, float(step))
+            if step % 5 == 0:
+                assert out[0] == out[-1] == n * step, (n, step, out[0])
+        assert out.sum() == n * 14 * 3000
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
+    at_once(6, work)
 
 
 def test_arrays_may_be_made_used_and_freed_on_different_threads(device: tack.Device) -> None:

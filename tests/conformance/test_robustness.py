@@ -7,38 +7,17 @@ import os
 import pickle
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from language import define, kernel
+from threads import at_once
 
 import tack
 
 FILL = "@tack.kernel\ndef k(x, n):\n    for i in range(len(x)):\n        x[i] = n * 3 + i\n"
-
-
-def at_once(count: int, work: Callable[[int], None]) -> None:
-    """Runs ``work(0..count)`` in threads that start together; the first failure is raised."""
-    start = threading.Barrier(count)
-    failures: list[BaseException] = []
-
-    def run(number: int) -> None:
-        start.wait()
-        try:
-            work(number)
-        except BaseException as failure:
-            failures.append(failure)
-
-    threads = [threading.Thread(target=run, args=(n,)) for n in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
 
 
 def test_a_first_call_of_16_threads_compiles_once(device: tack.Device) -> None:

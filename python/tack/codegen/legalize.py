@@ -6,9 +6,9 @@ from bisect import bisect_left
 from collections.abc import Iterable
 
 from ..ir.nodes import Block, Break, Continue, For, If, Instr, Leave, Node, Scope, Var, While
-from .walk import EFFECTS, Walk, blocks_of, instructions, nodes, run, variables_set
+from .walk import EFFECTS, Walk, blocks_of, instructions, nodes, run
 
-__all__ = ["is_pure", "reads", "simplify", "writes"]
+__all__ = ["is_pure", "reads", "simplify"]
 
 # What a flattened branch may cost; a branch on lanes costs a test of the mask and a jump that the processor may mispredict.
 _BUDGET = 8
@@ -278,8 +278,3 @@ def is_pure(block: Block, checked: bool) -> bool:
 def reads(block: Block) -> set[Var]:
     """The variables that the block reads, set before or not."""
     return {i.attr for i in instructions(block) if i.op == "get" and isinstance(i.attr, Var)}
-
-
-def writes(block: Block) -> set[Var]:
-    """The variables that the block may change."""
-    return variables_set(block)

@@ -25,9 +25,9 @@ from collections.abc import Callable, Iterable
 from ..ir.fma import form_fma
 from ..ir.nodes import ArrayParam, Block, Break, Continue, For, Function, If, Instr, Leave, Loc, Node, Scope, ScratchArray, Var, While
 from ..types import BOOL, DType, i64
-from .legalize import reads, writes
+from .legalize import reads
 from .lower_ops import Builder, floor_divide, int_pow, modulo, shift
-from .walk import Walk, instructions, run
+from .walk import Walk, instructions, run, variables_set
 
 __all__ = ["NATIVE_MATH", "PRIMITIVE", "LibraryCall", "Lowering", "MathLibrary", "frequent", "index_prologue"]
 
@@ -240,7 +240,7 @@ def frequent(math: MathLibrary, blocks: Iterable[Block]) -> frozenset[LibraryCal
 
 
 def _variables(function: Function) -> list[Var]:
-    return list(dict.fromkeys([*function.params, *function.results, *writes(function.body), *reads(function.body)]))
+    return list(dict.fromkeys([*function.params, *function.results, *variables_set(function.body), *reads(function.body)]))
 
 
 def index_prologue(indices: list[Var]) -> list[Node]:

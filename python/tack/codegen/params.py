@@ -35,10 +35,10 @@ from ..ir.source import ArgumentSpec, ParamSlot, RecordSite, Step
 from ..types import i64
 from .checks import Checks
 from .groups import lower_groups
-from .legalize import is_pure, reads, simplify, writes
+from .legalize import is_pure, reads, simplify
 from .lower import Lowering, MathLibrary, frequent, index_prologue
 from .lower_ops import Builder
-from .walk import nodes
+from .walk import nodes, variables_set
 
 __all__ = ["EntryPlan", "Plan", "ReductionPlan", "Slots", "argument_specs", "plan"]
 
@@ -157,7 +157,7 @@ class _Planner:
         self._check()
         self.position = {item: k for k, item in enumerate(self.order)}
         self.reads = {item: self._needs(item) for item in self.order}
-        self.writes = {item: writes(item.body) for item in self.order if isinstance(item, Segment)}
+        self.writes = {item: variables_set(item.body) for item in self.order if isinstance(item, Segment)}
         self.resident: dict[Var, int] = {}  # scratch offset
         self.launched: set[Segment] = set()
         self.scratch = 0
@@ -325,7 +325,7 @@ class _Planner:
     def _parallel(self, item: Parallel) -> None:
         lowering = self._lowering()
         outer = {v for w in self.writes.values() for v in w} | set(self.resident)
-        private = writes(item.body) & outer
+        private = variables_set(item.body) & outer
         reduced = {r.var for r in item.reductions}
         prologue = self._prologue(item, self.reads[item] - reduced, lowering)
         head = index_prologue(item.indices)

@@ -68,7 +68,7 @@ Capabilities capabilities_of(int major, int minor) {
 
 CudaDevice::CudaDevice(const Driver& driver, Log& log, int index)
     : context_(driver, log, ordinal_of(driver, index)), uploads_(context_), downloads_(context_) {
-  const abi::Device ordinal = ordinal_of(driver, index);
+  const abi::Device ordinal = context_.ordinal();
   using Attribute = abi::DeviceAttribute;
   capabilities_ = capabilities_of(attribute(driver, ordinal, Attribute::compute_capability_major),
                                   attribute(driver, ordinal, Attribute::compute_capability_minor));
