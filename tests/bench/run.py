@@ -26,9 +26,10 @@ sys.path.insert(0, str(HERE))
 from data import CASES  # noqa: E402
 from start import FIRST_TACK, ten  # noqa: E402
 
-PEERS = ("tack_", "cpp", "numba_", "drjit_", "warp_", "quadrants_", "numpy_")
+PEERS = ("tack_", "hand", "cpp", "numba_", "drjit_", "warp_", "quadrants_", "numpy_")
 TITLE = {
     "tack_": "tack",
+    "hand": "by hand",
     "cpp": "C++ -O3",
     "numba_": "numba",
     "drjit_": "drjit",

@@ -99,6 +99,116 @@ def spmv(o, ptr, col, val, x):
         o[r] = s
 
 
+@tack.kernel
+def scatter(o, x, index):
+    for i in range(x.shape[0]):
+        o[index[i]] = x[i]
+
+
+@tack.kernel
+def julia(o, n, limit):
+    for i, j in tack.ndrange(n, n):
+        x = -1.5 + 3.0 * j / n
+        y = -1.5 + 3.0 * i / n
+        k = 0
+        while k < limit and x * x + y * y <= 4.0:
+            t = x * x - y * y - 0.4
+            y = 2.0 * x * y
+            if y < 0.0:
+                y += 0.6
+            else:
+                y -= 0.55
+            x = t
+            k += 1
+        if k < limit:
+            o[i * n + j] = k - tack.sqrt(x * x + y * y)
+        else:
+            o[i * n + j] = -1.0
+
+
+@tack.func
+def scene(x, y, z):
+    """The distance to the nearest of four spheres."""
+    a = tack.sqrt(x * x + y * y + z * z) - 1.0
+    b = tack.sqrt((x - 1.2) * (x - 1.2) + y * y + (z - 0.8) * (z - 0.8)) - 0.7
+    c = tack.sqrt((x + 1.1) * (x + 1.1) + (y - 0.6) * (y - 0.6) + z * z) - 0.6
+    d = tack.sqrt(x * x + (y + 1.3) * (y + 1.3) + (z - 0.3) * (z - 0.3)) - 0.5
+    return min(min(a, b), min(c, d))
+
+
+@tack.kernel
+def spheres(o, n):
+    for i, j in tack.ndrange(n, n):
+        u = (2.0 * j - n) / n
+        v = (2.0 * i - n) / n
+        inverse = 1.0 / tack.sqrt(u * u + v * v + 2.25)
+        dx = u * inverse
+        dy = v * inverse
+        dz = 1.5 * inverse
+        t = 0.0
+        shade = 0.0
+        for _ in range(80):
+            x = dx * t
+            y = dy * t
+            z = dz * t - 3.0
+            d = scene(x, y, z)
+            if d < 0.001:
+                nx = scene(x + 0.001, y, z) - d
+                ny = scene(x, y + 0.001, z) - d
+                nz = scene(x, y, z + 0.001) - d
+                length = tack.sqrt(nx * nx + ny * ny + nz * nz)
+                shade = max(0.05, (0.6 * nx - 0.5 * ny - 0.62 * nz) / length)
+                break
+            t += d
+            if t > 10.0:
+                break
+        o[i * n + j] = shade
+
+
+@tack.kernel
+def nearest(o, x, y, start, cells):
+    for i in range(x.shape[0]):
+        px = x[i]
+        py = y[i]
+        column = min(int(px * cells), cells - 1)
+        row = min(int(py * cells), cells - 1)
+        a = tack.f32(4.0)
+        b = a
+        c = a
+        d = a
+        for r in range(max(row - 1, 0), min(row + 2, cells)):
+            for k in range(start[r * cells + max(column - 1, 0)], start[r * cells + min(column + 2, cells)]):
+                if k != i:
+                    dx = x[k] - px
+                    dy = y[k] - py
+                    q = dx * dx + dy * dy
+                    if q < d:
+                        d = max(c, q)
+                        c = min(c, max(b, q))
+                        b = min(b, max(a, q))
+                        a = min(a, q)
+        o[i] = d
+
+
+@tack.kernel
+def life(o, a):
+    for i, j in tack.ndrange((1, a.shape[0] - 1), (1, a.shape[1] - 1)):
+        s = a[i - 1, j - 1] + a[i - 1, j] + a[i - 1, j + 1] + a[i, j - 1] + a[i, j + 1] + a[i + 1, j - 1] + a[i + 1, j] + a[i + 1, j + 1]
+        o[i, j] = 1 if s == 3 or (s == 2 and a[i, j] == 1) else 0
+
+
+@tack.kernel
+def mix(o, x):
+    for i in range(x.shape[0]):
+        h = x[i]
+        for k in range(64):
+            h ^= h >> 16
+            h *= 0x85EBCA6B
+            h ^= h >> 13
+            h += tack.u32(k)
+        o[i] = h
+
+
 def cases(threads: int) -> dict[str, Callable[[dict[str, Any]], Run]]:
     tack.set_default_device(tack.device("cpu", num_threads=threads))
 
@@ -120,11 +230,19 @@ def cases(threads: int) -> dict[str, Callable[[dict[str, Any]], Run]]:
 
     return {
         "triad": lambda d: launch(triad, d, "o x y", 2.5),
+        "triad_1e5": lambda d: launch(triad, d, "o x y", 2.5),
+        "triad_1e3": lambda d: launch(triad, d, "o x y", 2.5),
         "stencil": lambda d: launch(stencil, d, "o a", 0.5, 0.08),
         "mandelbrot": lambda d: launch(mandelbrot, d, "o", 1024, 1024, 200),
         "blackscholes": lambda d: launch(blackscholes, d, "call put s k t", 0.02, 0.3),
         "nbody": lambda d: launch(nbody, d, "ax ay az x y z m"),
         "histogram": lambda d: launch(histogram, d, "h v", zero="h"),
         "gather": lambda d: launch(gather, d, "o x i"),
+        "scatter": lambda d: launch(scatter, d, "o x i"),
+        "julia": lambda d: launch(julia, d, "o", 1024, 200),
+        "spheres": lambda d: launch(spheres, d, "o", 1024),
+        "nearest": lambda d: launch(nearest, d, "o x y start", 128),
+        "life": lambda d: launch(life, d, "o a"),
+        "hash": lambda d: launch(mix, d, "o x"),
         "spmv": lambda d: launch(spmv, d, "o ptr col val x"),
     }
