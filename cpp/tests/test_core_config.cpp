@@ -51,7 +51,7 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 
 TEST_CASE("every setting is in the table, can be read, and has the default that the table says") {
   const Config defaults;
-  CHECK(Config::table().size() == 16);
+  CHECK(Config::table().size() == 17);
   for (const tack::Setting& setting : Config::table()) {
     CAPTURE(std::string(setting.name));
     CHECK((setting.name.substr(0, 5) == "TACK_" || setting.name == "CUDA_PATH"));  // NVIDIA's installers set that one
@@ -81,6 +81,7 @@ TEST_CASE("settings change their own field and no other") {
   config.set("TACK_LIBHIPRTC", "r");
   config.set("TACK_LIBZE", "z");
   config.set("TACK_LIBOCLOC", "o");
+  config.set("TACK_LIBMETAL", "m");
   CHECK(!config.cache);
   CHECK(config.cache_dir == "/somewhere");
   CHECK(config.cache_size == 512u << 20);
@@ -90,7 +91,8 @@ TEST_CASE("settings change their own field and no other") {
   CHECK(config.debug);
   CHECK(config.log_level == "debug");
   CHECK(config.dump_msl);
-  CHECK(config.lib_cuda + config.lib_nvrtc + config.lib_hip + config.lib_hiprtc + config.lib_ze + config.lib_ocloc == "cnhrzo");
+  CHECK(config.lib_cuda + config.lib_nvrtc + config.lib_hip + config.lib_hiprtc + config.lib_ze + config.lib_ocloc + config.lib_metal ==
+        "cnhrzom");
 }
 
 TEST_CASE("sizes: units, and how they are shown again") {

@@ -31,6 +31,7 @@ struct TACK_API Config {
   bool dump_msl = false;                  // TACK_DUMP_MSL
   std::string cuda_path;                  // CUDA_PATH: a CUDA installation's folder
   std::string lib_cuda, lib_nvrtc, lib_hip, lib_hiprtc, lib_ze, lib_ocloc;  // TACK_LIBCUDA, ...: the library to open
+  std::string lib_metal;                                                    // TACK_LIBMETAL: a stand-in for Metal
 
   /// The one table: name, type, default and help of every setting above.
   static std::span<const Setting> table() noexcept;

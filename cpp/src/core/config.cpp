@@ -36,8 +36,8 @@ struct Row {
 constexpr int max_threads = 4096;
 constexpr int max_lanes = 64;
 
-const std::array<Row, 16>& rows() noexcept {
-  static const std::array<Row, 16> table{{
+const std::array<Row, 17>& rows() noexcept {
+  static const std::array<Row, 17> table{{
       {{"TACK_CACHE", "bool", "1", "Whether compiled kernels are kept on disk; 0 keeps nothing and reads nothing."}, &Config::cache},
       {{"TACK_CACHE_DIR", "path", "", "Folder of the disk cache; empty means the platform's cache folder with 'tack' in it."},
        &Config::cache_dir},
@@ -75,6 +75,7 @@ const std::array<Row, 16>& rows() noexcept {
       {{"TACK_LIBHIPRTC", "path", "", "The hipRTC library to open instead of the one that is found."}, &Config::lib_hiprtc},
       {{"TACK_LIBZE", "path", "", "The Level Zero loader to open instead of the one that is found."}, &Config::lib_ze},
       {{"TACK_LIBOCLOC", "path", "", "The libocloc library to open instead of the one that is found."}, &Config::lib_ocloc},
+      {{"TACK_LIBMETAL", "path", "", "A library to use in place of the system's Metal; for tests."}, &Config::lib_metal},
       {{"CUDA_PATH", "path", "", "Folder of a CUDA installation, in which NVRTC is looked for too; set by NVIDIA's installers."},
        &Config::cuda_path},
   }};
@@ -218,8 +219,8 @@ std::string platform_cache_folder() {
 }  // namespace
 
 std::span<const Setting> Config::table() noexcept {
-  static const std::array<Setting, 16> settings = [] {
-    std::array<Setting, 16> copy{};
+  static const std::array<Setting, 17> settings = [] {
+    std::array<Setting, 17> copy{};
     std::transform(rows().begin(), rows().end(), copy.begin(), [](const Row& row) { return row.setting; });
     return copy;
   }();
