@@ -65,15 +65,15 @@ TEST_CASE("of a log, the errors: neither warnings nor counts, and not more than 
       "             ^\n"
       "\n"
       "1 error detected in the compilation of \"k.cu\".\n";
-  CHECK(Nvrtc::relevant_lines(log) == "\n  k.py(4): error: identifier \"foo\" is undefined\n        a[i] = foo;\n               ^");
+  CHECK(gpu::relevant_lines(log) == "\n  k.py(4): error: identifier \"foo\" is undefined\n        a[i] = foo;\n               ^");
   std::string many;
   for (int i = 0; i < 30; ++i) many += "k.py(" + std::to_string(i) + "): error: no\n  x\n  ^\n\n";
-  const std::string shown = Nvrtc::relevant_lines(many);
+  const std::string shown = gpu::relevant_lines(many);
   CHECK(contains(shown, "k.py(3): error"));
   CHECK(!contains(shown, "k.py(4): error"));
   CHECK(contains(shown, "... and 26 more errors"));
-  CHECK(Nvrtc::relevant_lines("nvrtc: something else\n") == "\n  nvrtc: something else");
-  CHECK(Nvrtc::relevant_lines("") == "");
+  CHECK(gpu::relevant_lines("nvrtc: something else\n") == "\n  nvrtc: something else");
+  CHECK(gpu::relevant_lines("") == "");
 }
 
 TEST_CASE("what the compiler refuses names kernel, backend, line") {

@@ -3,21 +3,9 @@
 
 namespace tack::cuda {
 
-int current_device(const Driver& driver) {
-  abi::Context current = nullptr;
-  driver("read the current context", driver.context_current, &current);
-  if (current == nullptr) return -1;
-  abi::Device device = -1;
-  const abi::Result result = driver.context_device(&device);
-  // Its owner destroyed it and left it current, or a kernel's failure made it useless: as good as none.
-  if (result == abi::Result::context_is_destroyed || result == abi::Result::invalid_context || is_lost(result)) return -1;
-  if (result != abi::Result::success) driver.fail("read the current context's device", result, driver.context_device.symbol);
-  return device;
-}
-
 Context::Context(const Driver& driver, Log& log, abi::Device ordinal) : driver_(driver), log_(log), ordinal_(ordinal) {
   abi::Context current = nullptr;
-  if (current_device(driver) == ordinal) driver("read the current context", driver.context_current, &current);
+  if (Api::current_device(driver) == ordinal) driver("read the current context", driver.context_current, &current);
   unsigned int flags = 0;
   int active = 0;
   driver("read the state of the primary context", driver.primary_state, ordinal, &flags, &active);
@@ -50,16 +38,6 @@ void Context::make_current() const {
   abi::Context now = nullptr;
   driver_("read the current context", driver_.context_current, &now);
   if (now != handle_) driver_("make its context current", driver_.context_set, handle_);
-}
-
-void Context::log_failure(const std::exception& failure) const noexcept {
-  const auto* const error = dynamic_cast<const Error*>(&failure);
-  if (error != nullptr && (error->fields().queued || error->fields().native_code == static_cast<int>(abi::Result::deinitialized))) return;
-  try {
-    log_.write(LogLevel::error, failure.what());
-  } catch (...) {
-    return;  // no memory for the message
-  }
 }
 
 void ContextScope::push() {

@@ -1,14 +1,9 @@
 // backends/cuda/cuda_context.h -- the context that a device works in, and making it current for the time of a call.
 #pragma once
 
-#include <exception>
-
-#include "backends/cuda/cuda_driver.h"
+#include "backends/cuda/cuda_api.h"
 
 namespace tack::cuda {
-
-/// The device of this thread's current context, which is its ordinal; -1 where there is none.
-int current_device(const Driver& driver);
 
 /// A device's context: the primary one, retained and later released, or the one that an application had made current already, which stays
 /// the application's.
@@ -26,8 +21,6 @@ class Context {
   abi::Device ordinal() const noexcept { return ordinal_; }
   /// Makes it current on this thread in place of what is current there.
   void make_current() const;
-  /// Logs what a destructor cannot throw, unless driver or context are gone and all that was in them: then that has been said.
-  void log_failure(const std::exception& failure) const noexcept;
 
  private:
   const Driver& driver_;

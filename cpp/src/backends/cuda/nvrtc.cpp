@@ -1,32 +1,13 @@
-// backends/cuda/nvrtc.cpp -- finds NVRTC's functions, runs one compilation, and makes its log short.
+// backends/cuda/nvrtc.cpp -- where NVRTC is looked for, and what it is asked for.
 #include "backends/cuda/nvrtc.h"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <utility>
 
 #include "core/text.h"
 
 namespace tack::cuda {
-
-namespace {
-
-constexpr bool required = true, optional = false;  // as nvrtc.def has them
-
-constexpr std::size_t shown_errors = 4, shown_lines = 24;
-
-std::vector<std::string> words_of(std::string_view options) {
-  std::vector<std::string> words;
-  while (!options.empty()) {
-    const std::size_t end = std::min(options.find(' '), options.size());
-    if (end != 0) words.emplace_back(options.substr(0, end));
-    options.remove_prefix(std::min(end + 1, options.size()));
-  }
-  return words;
-}
-
-}  // namespace
 
 int capability_of(std::string_view arch) noexcept {
   constexpr std::string_view prefix = "sm_";
@@ -63,15 +44,6 @@ std::vector<std::string> nvrtc_libraries(std::span<const std::string> packages, 
   return names;
 }
 
-Nvrtc::Nvrtc(Library library) : library_(std::move(library)) {
-  std::vector<std::string> missing;
-#define X(need, member, symbol, ...) find_function(library_, member, need, missing);
-#include "backends/cuda/nvrtc.def"
-#undef X
-  find_function(library_, error_string, required, missing);
-  if (!missing.empty()) throw unavailable(text("NVRTC in ", library_.name(), " is too old: it lacks ", missing_text(missing), "."));
-}
-
 std::vector<int> Nvrtc::known_architectures() const {
   if (!architecture_count || !architectures) return {};
   int count = 0;
@@ -90,34 +62,6 @@ std::string Nvrtc::target_of(int capability, std::span<const int> known) {
   return newest < 0 ? std::string() : text("compute_", newest);
 }
 
-/// One program of NVRTC's.
-class Nvrtc::Job {
- public:
-  Job(const Nvrtc& nvrtc, const KernelSource& source) : nvrtc_(nvrtc) {
-    const abi::CompileResult result =
-        nvrtc.create_program(&program_, source.text.c_str(), text(source.name, ".cu").c_str(), 0, nullptr, nullptr);
-    if (result != abi::CompileResult::success) nvrtc.fail(source, result, nvrtc.create_program.symbol, {});
-  }
-  ~Job() { nvrtc_.destroy_program(&program_); }
-  Job(const Job&) = delete;
-  Job& operator=(const Job&) = delete;
-
-  abi::Program program() const noexcept { return program_; }
-  /// Empty when there is none.
-  std::string log() const {
-    std::size_t size = 0;
-    if (nvrtc_.program_log_size(program_, &size) != abi::CompileResult::success || size == 0) return {};
-    std::string log(size, '\0');
-    if (nvrtc_.program_log(program_, log.data()) != abi::CompileResult::success) return {};
-    log.resize(log.find_last_not_of('\0') + 1);
-    return log;
-  }
-
- private:
-  const Nvrtc& nvrtc_;
-  abi::Program program_ = nullptr;
-};
-
 std::vector<std::byte> Nvrtc::compile(const KernelSource& source) const {
   // An architecture called compute_90 asks for PTX, as in NVRTC's own option: text, for those who want to read it.
   constexpr std::string_view virtual_prefix = "compute_";
@@ -131,71 +75,12 @@ std::vector<std::byte> Nvrtc::compile(const KernelSource& source) const {
     int major = 0, minor = 0;
     version(&major, &minor);
     throw Error(ErrorCode::unavailable,
-                text("Kernel '", source.name, "': NVRTC ", major, '.', minor, " (", library_.name(), ") compiles no more for ", source.arch,
-                     ". Install an older one: pip install nvidia-cuda-nvrtc-cu12, and set TACK_LIBNVRTC to its library."));
+                text("Kernel '", source.name, "': NVRTC ", major, '.', minor, " (", library().name(), ") compiles no more for ",
+                     source.arch, ". Install an older one: pip install nvidia-cuda-nvrtc-cu12, and set TACK_LIBNVRTC to its library."));
   }
   const bool ptx_only = as_text || target.starts_with(virtual_prefix) || !cubin || !cubin_size;
-  std::vector<std::string> options{text("--gpu-architecture=", ptx_only ? "compute_" : "sm_", target.substr(target.find('_') + 1)),
-                                   "--fmad=false", "--std=c++17", "-default-device"};
-  for (std::string& word : words_of(source.options)) options.push_back(std::move(word));
-  std::vector<const char*> given;
-  given.reserve(options.size());
-  for (const std::string& option : options) given.push_back(option.c_str());
-
-  const Job job(*this, source);
-  const abi::CompileResult result = compile_program(job.program(), static_cast<int>(given.size()), given.data());
-  if (result != abi::CompileResult::success) fail(source, result, compile_program.symbol, job.log());
-  const auto& size_function = ptx_only ? ptx_size : cubin_size;
-  const auto& bytes_function = ptx_only ? ptx : cubin;
-  std::size_t size = 0;
-  if (const abi::CompileResult r = size_function(job.program(), &size); r != abi::CompileResult::success)
-    fail(source, r, size_function.symbol, {});
-  std::vector<std::byte> binary(size);
-  if (const abi::CompileResult r = bytes_function(job.program(), reinterpret_cast<char*>(binary.data())); r != abi::CompileResult::success)
-    fail(source, r, bytes_function.symbol, {});
-  return binary;
-}
-
-std::string Nvrtc::relevant_lines(std::string_view log) {
-  std::vector<std::string_view> lines;
-  for (std::string_view rest = log; !rest.empty();) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    lines.push_back(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  const auto has = [](std::string_view line, std::string_view word) { return line.find(word) != std::string_view::npos; };
-  const auto is_error = [&](std::string_view line) { return has(line, "error:") || has(line, "error :") || has(line, "error #"); };
-  std::string out;
-  std::size_t errors = 0, shown = 0;
-  bool inside = false;  // of a diagnostic that is shown; it ends at an empty line or at the next diagnostic
-  for (const std::string_view line : lines) {
-    const bool starts = is_error(line) || has(line, "warning:") || has(line, "warning #") || has(line, "remark");
-    if (is_error(line)) {
-      inside = errors < shown_errors;
-      ++errors;
-    } else if (starts || line.find_first_not_of(' ') == std::string_view::npos) {
-      inside = false;
-    }
-    if (inside && shown++ < shown_lines) out += text("\n  ", line);
-  }
-  // No error in the usual form: the log as it is, shortened.
-  for (std::size_t i = 0; errors == 0 && i < std::min(lines.size(), shown_lines); ++i) out += text("\n  ", lines[i]);
-  if (errors > shown_errors) out += text("\n  ... and ", std::uint64_t{errors - shown_errors}, " more errors");
-  return out;
-}
-
-void Nvrtc::fail(const KernelSource& source, abi::CompileResult result, const char* symbol, std::string_view log) const {
-  Error::Fields fields;
-  const bool refused = result == abi::CompileResult::compilation || result == abi::CompileResult::invalid_option;
-  fields.code = refused ? ErrorCode::compile : result == abi::CompileResult::out_of_memory ? ErrorCode::out_of_memory : ErrorCode::driver;
-  fields.message =
-      text("Kernel '", source.name, "' cannot be compiled for CUDA (", source.arch, ")", log.empty() ? "." : ":", relevant_lines(log));
-  fields.backend = "cuda";
-  fields.operation = symbol;
-  fields.native_code = static_cast<int>(result);
-  const char* name = error_string(result);
-  fields.native_name = name == nullptr ? "" : name;
-  throw Error(std::move(fields));
+  const std::string given = text("--gpu-architecture=", ptx_only ? "compute_" : "sm_", target.substr(target.find('_') + 1));
+  return run(source, {given, "--fmad=false", "--std=c++17", "-default-device"}, ptx_only ? ptx_size : cubin_size, ptx_only ? ptx : cubin);
 }
 
 }  // namespace tack::cuda
