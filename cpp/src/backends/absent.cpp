@@ -29,20 +29,12 @@ struct Absent {
 
 #if defined(_WIN32)
 constexpr std::array<std::string_view, 3> hip_libraries{"amdhip64_7.dll", "amdhip64_6.dll", "amdhip64.dll"},
-    level_zero_libraries{"ze_loader.dll"}, metal_libraries{"Metal.dll"};
+    level_zero_libraries{"ze_loader.dll"};
 #else
 constexpr std::array<std::string_view, 3> hip_libraries{"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"},
-    level_zero_libraries{"libze_loader.so.1"}, metal_libraries{"/System/Library/Frameworks/Metal.framework/Metal"};
+    level_zero_libraries{"libze_loader.so.1"};
 #endif
 
-constexpr Absent metal{"metal",
-                       "Metal",
-                       false,
-                       0x100,
-                       nullptr,
-                       metal_libraries,
-                       "an Apple silicon Mac; in a clone",
-                       "pip install '.[metal]'   (or: uv sync --extra metal)"};
 constexpr Absent hip{"hip",
                      "HIP",
                      true,
@@ -96,7 +88,6 @@ class AbsentBackend final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_absent_metal() { return std::make_unique<AbsentBackend>(metal); }
 std::unique_ptr<Backend> make_absent_hip() { return std::make_unique<AbsentBackend>(hip); }
 std::unique_ptr<Backend> make_absent_level_zero() { return std::make_unique<AbsentBackend>(level_zero); }
 

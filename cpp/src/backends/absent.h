@@ -7,7 +7,6 @@
 
 namespace tack {
 
-std::unique_ptr<Backend> make_absent_metal();
 std::unique_ptr<Backend> make_absent_hip();
 std::unique_ptr<Backend> make_absent_level_zero();
 

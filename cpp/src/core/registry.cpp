@@ -6,6 +6,7 @@
 #include "backends/absent.h"
 #include "backends/cpu/cpu_device.h"
 #include "backends/cuda/cuda_backend.h"
+#include "backends/metal/metal_backend.h"
 #include "core/text.h"
 
 namespace tack {
@@ -22,7 +23,7 @@ struct Entry {
 // The order is the documentation's.
 constexpr std::array<Entry, 5> entries{{
     {"cpu", "CPU", true, make_cpu_backend},
-    {"metal", "Metal", false, make_absent_metal},
+    {"metal", "Metal", false, make_metal_backend},
     {"cuda", "CUDA", false, make_cuda_backend},
     {"hip", "HIP", false, make_absent_hip},
     {"level_zero", "Level Zero", false, make_absent_level_zero},
