@@ -12,66 +12,71 @@ __all__ = ["atomic"]
 _SAME_BITS = ("add", "sub", "and", "or", "xor", "exchange", "cas")  # of integers, whatever their sign
 
 
-def atomic(h: Helpers, kind: str, t: DType, address: str, operands: Sequence[str]) -> str:
-    """An expression that updates the element at ``address`` and has its old value. ``cas`` takes (compare, value)."""
-    native = h.dialect.atomics.get((kind, t.name))
-    if native is not None:
-        return native.format(address, *operands)
+def atomic(h: Helpers, kind: str, t: DType, space: str, address: str, operands: Sequence[str]) -> str:
+    """An expression that updates the element at ``address`` and has its old value. ``cas`` takes (compare, value). ``space``: where the
+    element lies, as ``Dialect.spaces`` names it.
+    """
+    if (kind, t.name) in h.dialect.atomics:
+        return h.atomic(kind, t, space, address, *operands)
     name = f"tack_atomic_{kind}_{h.type(t)}"
+    if h.dialect.spaces[space] != h.dialect.spaces["global"]:
+        name += f"_{space}"
     if name not in h.functions:
-        _define(h, name, kind, t)
+        _Made(h, t, space).define(name, kind)
     return f"{name}({address}, {', '.join(operands)})"
 
 
-def _define(h: Helpers, name: str, kind: str, t: DType) -> None:
-    n, u = h.type(t), unsigned(t)
-    params = f"{h.dialect.pointer(n, False)} at, {n} a" + (f", {n} b" if kind == "cas" else "")
-    native = h.dialect.atomics
-    if kind == "sub" and ("add", n) in native:
-        negative = "-a" if t.is_float else f"({n})(0 - ({h.type(u)})a)"  # x - a is x + -a, for floats too
-        h.function(name, t, params, f"return {native['add', n].format('at', negative)};")
-    elif kind == "sub" and not t.is_float and ("add", u.name) in native:
-        w = h.type(u)
-        h.function(name, t, params, f"return ({n}){native['add', w].format(_place(h, u), f'0 - ({w})a')};")
-    elif kind in _SAME_BITS and (kind, u.name) in native and (t.is_int or kind in ("exchange", "cas")):
-        operands = [_bits(h, t, p) for p in ("a", "b")[: 2 if kind == "cas" else 1]]
-        h.function(name, t, params, f"return {_value(h, t, native[kind, u.name].format(_place(h, u), *operands))};")
-    else:
-        _exchange_loop(h, name, kind, t, params)
+class _Made:
+    """Functions for atomics of a type that the dialect has not."""
 
+    def __init__(self, h: Helpers, t: DType, space: str) -> None:
+        self.h, self.t, self.u, self.space = h, t, unsigned(t), space
 
-def _place(h: Helpers, u: DType) -> str:
-    return f"({h.dialect.pointer(h.type(u), False)})at"
+    def define(self, name: str, kind: str) -> None:
+        h, t, u = self.h, self.t, self.u
+        n = h.type(t)
+        params = f"{h.pointer(t, self.space)} at, {n} a" + (f", {n} b" if kind == "cas" else "")
+        native = h.dialect.atomics
+        if kind == "sub" and ("add", n) in native:
+            negative = "-a" if t.is_float else f"({n})(0 - ({h.type(u)})a)"  # x - a is x + -a, for floats too
+            h.function(name, t, params, f"return {h.atomic('add', t, self.space, 'at', negative)};")
+        elif kind == "sub" and not t.is_float and ("add", u.name) in native:
+            w = h.type(u)
+            h.function(name, t, params, f"return ({n}){h.atomic('add', u, self.space, self._place(), f'0 - ({w})a')};")
+        elif kind in _SAME_BITS and (kind, u.name) in native and (t.is_int or kind in ("exchange", "cas")):
+            operands = [self._bits(p) for p in ("a", "b")[: 2 if kind == "cas" else 1]]
+            h.function(name, t, params, f"return {self._value(h.atomic(kind, u, self.space, self._place(), *operands))};")
+        else:
+            self._exchange_loop(name, kind, params)
 
+    def _place(self) -> str:
+        return f"({self.h.pointer(self.u, self.space)})at"
 
-def _bits(h: Helpers, t: DType, text: str) -> str:
-    u = unsigned(t)
-    return h.reinterpret(t, u, text) if t.is_float else f"({h.type(u)}){text}"
+    def _bits(self, text: str) -> str:
+        return self.h.reinterpret(self.t, self.u, text) if self.t.is_float else f"({self.h.type(self.u)}){text}"
 
+    def _value(self, text: str) -> str:
+        return self.h.reinterpret(self.u, self.t, text) if self.t.is_float else f"({self.h.type(self.t)}){text}"
 
-def _value(h: Helpers, t: DType, text: str) -> str:
-    return h.reinterpret(unsigned(t), t, text) if t.is_float else f"({h.type(t)}){text}"
-
-
-def _exchange_loop(h: Helpers, name: str, kind: str, t: DType, params: str) -> None:
-    """Reads, computes, and exchanges if nobody else has in between. Of min and max, the number rather than a NaN."""
-    u = unsigned(t)
-    n, w = h.type(t), h.type(u)
-    if kind in ("min", "max"):
-        new = f"{h.minmax(kind, t)}(old, a)"
-    else:
-        sign = {"add": "+", "sub": "-", "and": "&", "or": "|", "xor": "^"}[kind]
-        new = f"old {sign} a" if t.is_float else f"({n})(({w})old {sign} ({w})a)"
-    h.function(
-        name,
-        t,
-        params,
-        f"{h.dialect.pointer(w, False)} word = {_place(h, u)};",
-        f"{w} seen = {h.dialect.volatile.format(w, 'word')};",
-        "while (true) {",
-        f"  const {n} old = {_value(h, t, 'seen')};",
-        f"  const {w} now = {h.dialect.atomics['cas', w].format('word', 'seen', _bits(h, t, f'({new})'))};",
-        "  if (now == seen) return old;",
-        "  seen = now;",
-        "}",
-    )
+    def _exchange_loop(self, name: str, kind: str, params: str) -> None:
+        """Reads, computes, and exchanges if nobody else has in between. Of min and max, the number rather than a NaN."""
+        h, t, u = self.h, self.t, self.u
+        n, w = h.type(t), h.type(u)
+        if kind in ("min", "max"):
+            new = f"{h.minmax(kind, t)}(old, a)"
+        else:
+            sign = {"add": "+", "sub": "-", "and": "&", "or": "|", "xor": "^"}[kind]
+            new = f"old {sign} a" if t.is_float else f"({n})(({w})old {sign} ({w})a)"
+        h.function(
+            name,
+            t,
+            params,
+            f"{h.pointer(u, self.space)} word = {self._place()};",
+            f"{w} seen = {h.volatile(u, 'word', self.space)};",
+            "while (true) {",
+            f"  const {n} old = {self._value('seen')};",
+            f"  const {w} now = {h.atomic('cas', u, self.space, 'word', 'seen', self._bits(f'({new})'))};",
+            "  if (now == seen) return old;",
+            "  seen = now;",
+            "}",
+        )

@@ -183,7 +183,8 @@ class Control:
             w.lines[begin - 1] = w.lines[begin - 1].replace("true", cond.text)
         else:
             w.do(f"if (!{cond.at(UNARY)}) break;", node.loc)
-        w.do(body.h.dialect.progress)
+        if body.h.dialect.progress:
+            w.do(body.h.dialect.progress)
         yield body.block(node.body)
         w.close()
         yield self._else(node, frame, mark)

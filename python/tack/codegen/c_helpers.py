@@ -69,6 +69,18 @@ class Helpers:
         """The bits of a value as another type of its size; one of the two is a float."""
         return self.dialect.bits[source.name, to.name].format(text)
 
+    def pointer(self, dtype: DType, space: str = "global", *, read_only: bool = False) -> str:
+        """The type of a pointer to elements of a type, in global or in shared memory."""
+        return f"{self.dialect.spaces[space]}{'const ' if read_only else ''}{self.type(dtype)}*"
+
+    def volatile(self, dtype: DType, address: str, space: str = "global") -> str:
+        """A read that is done each time."""
+        return f"*(volatile {self.pointer(dtype, space)}){address}"
+
+    def atomic(self, kind: str, dtype: DType, space: str, address: str, *operands: str) -> str:
+        """A call of an atomic that the dialect has."""
+        return self.dialect.atomics[kind, dtype.name].format(address, *operands, space=self.dialect.spaces[space])
+
     # ---- definitions
 
     def function(self, name: str, result: DType, params: str, *body: str) -> str:
@@ -100,10 +112,11 @@ class Helpers:
             self.tables[key] = f"tack_table_{len(self.tables)}"
         return self.tables[key]
 
-    def text(self) -> list[str]:
-        """Everything that must stand before the entries."""
+    def text(self) -> tuple[list[str], list[str]]:
+        """What must stand before the entries: the types; tables and functions."""
         d = self.dialect
-        lines = [f"typedef {d.types[name]} {name};" for name in d.types if name in self.types]
+        types = [f"typedef {d.types[name]} {name};" for name in d.types if name in self.types]
+        lines = []
         if self.tables:
             lines.append("")
         for key, name in self.tables.items():
@@ -111,7 +124,11 @@ class Helpers:
             lines.append(f"{d.table} {dtype} {name}[] = {{{items}}};")
         for function in self.functions.values():
             lines += ["", function]
-        return lines
+        return types, lines
+
+    def own(self, text: str) -> list[str]:
+        """The dialect's own functions that a text calls."""
+        return [line for name, function in self.dialect.functions.items() if f"{name}(" in text for line in ("", function)]
 
     # ---- arithmetic
 
@@ -173,12 +190,29 @@ class Helpers:
 
     def mulhi(self, t: DType) -> str:
         n = self.type(t)
+        if t.bits == 64 and t.name not in self.dialect.mulhi:
+            return self._mulhi_of_halves(t)
         if t.bits == 64:
             body = self.dialect.mulhi[t.name].format("a", "b")
         else:
             wide = self.type((i64 if t.is_signed else u64) if t.bits == 32 else (i32 if t.is_signed else u32))
             body = f"({n})(({wide})a * ({wide})b >> {t.bits})"
         return self.function(f"tack_mulhi_{n}", t, f"{n} a, {n} b", f"return {body};")
+
+    def _mulhi_of_halves(self, t: DType) -> str:
+        n = self.type(t)
+        if t.is_signed:  # the unsigned product, less what the signs have put on top of it
+            high = self._mulhi_of_halves(u64)
+            body = f"return ({n})({high}((u64)a, (u64)b) - (a < 0 ? (u64)b : 0) - (b < 0 ? (u64)a : 0));"
+            return self.function(f"tack_mulhi_{n}", t, f"{n} a, {n} b", body)
+        return self.function(
+            f"tack_mulhi_{n}",
+            t,
+            f"{n} a, {n} b",
+            f"const {n} a0 = a & 0xffffffffu, a1 = a >> 32, b0 = b & 0xffffffffu, b1 = b >> 32;",
+            f"const {n} low = a1 * b0 + (a0 * b0 >> 32), high = a0 * b1 + (low & 0xffffffffu);",
+            "return a1 * b1 + (low >> 32) + (high >> 32);",
+        )
 
     def bits(self, name: str, t: DType) -> str:
         """popcount, clz, ctz; answers i32."""

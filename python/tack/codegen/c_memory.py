@@ -17,6 +17,7 @@ from .c_facts import memory_of
 from .c_helpers import Helpers, unsigned
 from .c_names import Names
 from .c_ops import Ops
+from .dialects import Parameter
 
 __all__ = ["Memory", "Parameters"]
 
@@ -30,7 +31,7 @@ class Parameters:
 
     def __init__(self, helpers: Helpers, names: Names, written: frozenset[int]) -> None:
         self.h, self.names, self.written = helpers, names, written
-        self._declared: dict[ParamSlot, str] = {}
+        self._declared: dict[ParamSlot, Parameter] = {}
         self.head: list[str] = []  # constants that are made of them, at the top of the function
         self._named: dict[tuple[str, int, int], str] = {}
         self._steps: dict[tuple[int, int], str] = {}
@@ -41,15 +42,15 @@ class Parameters:
         if name is None:
             name = self._named[key] = self.names.new(hint)
             slot = ParamSlot(kind, arg, dim, word)
-            self._declared[slot] = f"{pointer or self.h.type(dtype)} {name}"
+            self._declared[slot] = Parameter(pointer or self.h.type(dtype), name, None if pointer else dtype)
         return name
 
-    def declarations(self) -> dict[ParamSlot, str]:
+    def declarations(self) -> dict[ParamSlot, Parameter]:
         """The words with their declarations: arguments as the user has them, then what the launch brings."""
         return dict(sorted(self._declared.items(), key=lambda item: _order(item[0])))
 
     def pointer(self, array: ArrayParam) -> str:
-        kind = self.h.dialect.pointer(self.h.type(array.dtype), array.index not in self.written)
+        kind = self.h.pointer(array.dtype, read_only=array.index not in self.written)
         return self._word("pointer", array.index, 0, array.name, pointer=kind)
 
     def shape(self, array: ArrayParam, dim: int) -> str:
@@ -81,10 +82,10 @@ class Parameters:
         return self._word("sequence", depth, 0, f"sequence{depth}")
 
     def scratch(self) -> str:
-        return self._word("scratch", 0, 0, "scratch", pointer=self.h.dialect.pointer(self.h.type(u64), False))
+        return self._word("scratch", 0, 0, "scratch", pointer=self.h.pointer(u64))
 
     def records(self) -> str:
-        return self._word("records", 0, 0, "records", pointer=self.h.dialect.pointer(self.h.type(u64), False))
+        return self._word("records", 0, 0, "records", pointer=self.h.pointer(u64))
 
 
 def _order(slot: ParamSlot) -> tuple[int, int, int, int]:
@@ -212,7 +213,8 @@ class Memory:
         kind = instr.attr[0]
         array, _ = indices_of(instr)
         assert isinstance(kind, str)
-        return atomic(self.h, kind, array.dtype, f"&{element.text}", [o.text for o in operands])
+        space = "shared" if isinstance(array, SharedArray) else "global"
+        return atomic(self.h, kind, array.dtype, space, f"&{element.text}", [o.text for o in operands])
 
 
 def _sum(left: str, a: Expr, b: Expr) -> Expr:

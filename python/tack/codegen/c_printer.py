@@ -52,7 +52,9 @@ def print_text(name: str, plan: Plan, target: Target, options: dict[str, object]
             printed.add(call)
             _print_shared(call, calls[call], helpers, math, calls)
     head = [f"// tack kernel {legal(name)} for {target.arch}, {dialect.title}", *dialect.head]
-    out.text = "\n".join([*head, *helpers.text(), *(f"\n{f}" for f in functions), ""])
+    types, definitions = helpers.text()
+    text = "\n".join([*definitions, *(f"\n{f}" for f in functions), ""])
+    out.text = "\n".join([*head, *types, *helpers.own(text), text])
     return out
 
 
@@ -122,8 +124,8 @@ class _Entry:
         d = self.h.dialect
         head = d.entry(entry.symbol, group or usual)
         declarations = self.p.declarations()
-        params = ", ".join(declarations.values())
-        lines = [f"{head}{params}) {{", *(f"  {line}" for line in self.p.head), *w.lines, "}"]
+        params, begin = d.parameters(list(declarations.values()))
+        lines = [f"{head}{', '.join(params)}) {{", *(f"  {line}" for line in (*begin, *self.p.head)), *w.lines, "}"]
         rank = 1 if entry.reductions else entry.rank
         out.entries.append(EntryPoint(entry.symbol, list(declarations), rank, -1.0, group=group, whole_groups=whole))
         return "\n".join(lines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..ir.nodes import Instr, Loc
-from ..types import u32, u64
+from ..types import DType, u32, u64
 from .c_expr import EQUAL, UNARY, Expr
 from .c_helpers import Helpers
 
@@ -19,9 +19,9 @@ _PRINTED, _FITTING, _HEADER = 8, 9, 16  # words of the record buffer; the first 
 
 def _fail(h: Helpers) -> str:
     """Claims the one record of a failure; answers where its values go, or null where another iteration has failed before."""
-    w, pointer = h.type(u64), h.dialect.pointer(h.type(u64), False)
-    claim, first, width = _word(h, "cas")
-    claimed = claim.format(first.format("records"), f"({width})0", f"({width})1")
+    w, pointer = h.type(u64), h.pointer(u64)
+    word, first = _word(h, "cas", "records")
+    claimed = h.atomic("cas", word, "global", first, f"({h.type(word)})0", f"({h.type(word)})1")
     return h.pointer_function(
         "tack_fail",
         pointer,
@@ -34,9 +34,9 @@ def _fail(h: Helpers) -> str:
 
 def _print(h: Helpers) -> str:
     """Takes the next record of a print; answers where its values go, or null where no more fit."""
-    w, pointer = h.type(u64), h.dialect.pointer(h.type(u64), False)
-    count, place, width = _word(h, "add")
-    number = count.format(place.format(f"records + {_PRINTED}" if place == "{}" else f"(records + {_PRINTED})"), f"({width})1")
+    w, pointer = h.type(u64), h.pointer(u64)
+    word, place = _word(h, "add", f"records + {_PRINTED}")
+    number = h.atomic("add", word, "global", place, f"({h.type(word)})1")
     return h.pointer_function(
         "tack_print",
         pointer,
@@ -49,17 +49,16 @@ def _print(h: Helpers) -> str:
     )
 
 
-def _word(h: Helpers, kind: str) -> tuple[str, str, str]:
-    """The atomic on a word of the buffer (the low half of it where the language has none that is as wide), its operand's place and type."""
-    native = h.dialect.atomics
-    if (kind, "u64") in native:
-        return native[kind, "u64"], "{}", h.type(u64)
-    return native[kind, "u32"], f"({h.dialect.pointer(h.type(u32), False)}){{}}", h.type(u32)
+def _word(h: Helpers, kind: str, place: str) -> tuple[DType, str]:
+    """What an atomic on a word of the buffer works on (the low half where the language has none that is as wide), and where that is."""
+    if (kind, "u64") in h.dialect.atomics:
+        return u64, place
+    return u32, f"({h.pointer(u32)}){place if place.isidentifier() else f'({place})'}"
 
 
 def stopped(body: Body) -> str:
     """Whether an iteration has failed, in this launch or an earlier one of the call."""
-    return f"{body.h.dialect.volatile.format(body.h.type(u64), body.p.records())} != 0"
+    return f"{body.h.volatile(u64, body.p.records())} != 0"
 
 
 def _say(body: Body, call: str, values: list[tuple[Instr, Expr]], loc: Loc | None) -> None:
@@ -68,7 +67,7 @@ def _say(body: Body, call: str, values: list[tuple[Instr, Expr]], loc: Loc | Non
         w.do(f"{call};", loc)
         return
     said = body.names.new("said")
-    w.do(f"{body.h.dialect.pointer(body.h.type(u64), False)} {said} = {call};", loc)
+    w.do(f"{body.h.pointer(u64)} {said} = {call};", loc)
     w.open(f"if ({said} != 0) {{", loc)
     for k, (instr, expr) in enumerate(values):
         assert instr.type is not None

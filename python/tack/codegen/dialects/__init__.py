@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-__all__ = ["Dialect", "dialect_of"]
+from ...types import DType
+
+__all__ = ["Dialect", "Parameter", "dialect_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A word of an entry: a pointer to global memory, whose ``dtype`` is None, or a number in the low bits. ``type``: as it is declared."""
+
+    type: str
+    name: str
+    dtype: DType | None
+
+
+def each_by_itself(words: Sequence[Parameter]) -> tuple[list[str], list[str]]:
+    """One parameter for each word, and nothing to do about them."""
+    return [f"{p.type} {p.name}" for p in words], []
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +29,7 @@ class Dialect:
     """One language. Templates take their operands by position, ``"__float_as_uint({})"``; types are named as tack names them.
 
     Code is printed over the types ``i8 ... u64 f32 f64`` (declared from ``types`` where used) and ``bool``, in the common part of C and
-    C++: no goto, no templates, no references, casts as in C.
+    C++: no goto, no overloads, no templates, no references, casts as in C.
 
     Attributes:
         title: what the text's first line calls the language.
@@ -21,23 +37,26 @@ class Dialect:
         wide: suffix of 64-bit integer constants: "ll".
         head: lines at the top of every text, before the types.
         entry: (symbol, most threads of a group) -> what stands before an entry's parameters, the parenthesis included.
-        pointer: (type, only read) -> the type of a pointer to global memory.
+        spaces: what stands before the type that a pointer points to, the space behind it included: of "global" memory, and of "shared"
+            memory of a group.
         function, outlined: qualifiers of helper functions; of those that must not be inlined.
         table: qualifiers of a constant array outside of functions.
         shared: qualifiers of an array that a group's threads share; inside an entry.
         barrier: a statement; all threads of a group, and their shared memory.
-        thread, group, group_size: a thread's place in its group, the group's in the grid, its size; unsigned 32-bit expressions.
-        progress: a statement without effect that compilers count as one, so that an endless loop stays.
-        bits: (from, to) -> reinterprets a float as an integer of its size, or back.
+        thread, group, group_size: a thread's place in its group, the group's in the grid, its size; unsigned expressions.
+        progress: a statement without effect that compilers count as one, so that an endless loop stays; empty where they all do.
+        bits: (from, to) -> reinterprets a float as an integer of its size, or back. What comes as a signed integer may be a narrower one.
         math: (function, float type) -> a template; of sqrt floor ceil trunc rint fabs copysign fma.
         popcount, clz: of u32 and u64; clz of 0 is the width.
-        mulhi: of i64 and u64.
-        atomics: (kind, type) -> a template of address and operands, relaxed, that answers the old value; what is absent is made of a
-            compare-exchange, or of an operation of the same bits. ("cas", u32) and ("cas", u64) are always there.
-        volatile: (type, address) -> a read from global memory that is done each time.
+        mulhi: of i64 and u64; made of narrower products where absent.
+        atomics: (kind, type) -> a template of address and operands, relaxed, that answers the old value; ``{space}`` is the address's entry
+            of ``spaces``. What is absent is made of a compare-exchange, or of an operation of the same bits: ("cas", u32) is always there,
+            ("cas", u64) where the device has atomics of 64 bits. Records and prints take those of u64 if there are any, else of u32.
         options: whether fast math is asked for -> the compiler's options.
         readable: architecture -> the one whose binary is text that people can read.
         reserved: words that no variable may have: keywords, and what the language or the printed code calls.
+        parameters: an entry's words, in their order -> its parameters, and the statements at its top that define what they do not.
+        functions: name -> definition of what templates call that the language lacks; printed where it is called.
     """
 
     title: str
@@ -45,7 +64,7 @@ class Dialect:
     wide: str
     head: tuple[str, ...]
     entry: Callable[[str, int], str]
-    pointer: Callable[[str, bool], str]
+    spaces: Mapping[str, str]
     function: str
     outlined: str
     table: str
@@ -61,10 +80,11 @@ class Dialect:
     clz: Mapping[str, str]
     mulhi: Mapping[str, str]
     atomics: Mapping[tuple[str, str], str]
-    volatile: str
     options: Callable[[bool], str]
     readable: Callable[[str], str]
     reserved: frozenset[str]
+    parameters: Callable[[Sequence[Parameter]], tuple[list[str], list[str]]] = each_by_itself
+    functions: Mapping[str, str] = field(default_factory=dict)
 
 
 def dialect_of(backend: str) -> Dialect | None:
@@ -73,4 +93,12 @@ def dialect_of(backend: str) -> Dialect | None:
         from .cuda import CUDA
 
         return CUDA
+    if backend == "level_zero":
+        from .opencl import OPENCL
+
+        return OPENCL
+    if backend == "metal":
+        from .msl import MSL
+
+        return MSL
     return None

@@ -48,10 +48,6 @@ def _entry(symbol: str, threads: int) -> str:
     return f'extern "C" __global__ void __launch_bounds__({threads}) {symbol}('
 
 
-def _pointer(dtype: str, read_only: bool) -> str:
-    return f"const {dtype}*" if read_only else f"{dtype}*"
-
-
 def _options(fast_math: bool) -> str:
     return "--use_fast_math" if fast_math else ""
 
@@ -70,7 +66,7 @@ CUDA: Final = Dialect(
     wide="ll",
     head=(),
     entry=_entry,
-    pointer=_pointer,
+    spaces={"global": "", "shared": ""},
     function="static __device__ inline",
     outlined="static __device__ __noinline__",
     table="static __device__ const",
@@ -95,7 +91,6 @@ CUDA: Final = Dialect(
     clz={"u32": "__clz((int)({}))", "u64": "__clzll((long long)({}))"},
     mulhi={"i64": "__mul64hi({}, {})", "u64": "__umul64hi({}, {})"},
     atomics=_ATOMICS,
-    volatile="*(volatile {}*){}",
     options=_options,
     readable=_readable,
     reserved=C_WORDS | frozenset(_WORDS.split()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["C_WORDS"]
+__all__ = ["C_WORDS", "VECTOR_WORDS"]
 
 _C: Final = """auto break case char const continue default do double else enum extern float for goto if inline int long register
 restrict return short signed sizeof static struct switch typedef union unsigned void volatile while"""
@@ -18,3 +18,6 @@ _MACROS: Final = "NULL NAN INFINITY HUGE_VAL EOF errno assert linux unix i386 st
 _PRINTED: Final = "i8 u8 i16 u16 i32 u32 i64 u64 f32 f64 main"
 
 C_WORDS: Final = frozenset(f"{_C} {_CPP} {_MACROS} {_PRINTED}".split())
+
+_ELEMENTS: Final = "char uchar short ushort int uint long ulong half float double bool"
+VECTOR_WORDS: Final = frozenset(f"{element}{size}" for element in _ELEMENTS.split() for size in ("", "2", "3", "4", "8", "16"))
