@@ -4,8 +4,7 @@
 #import <Metal/Metal.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstring>
+#include <cstdio>
 
 #include "backends/metal/metal_api.h"
 
@@ -27,17 +26,15 @@ Pointer object_of(Object object) {
   return (__bridge Pointer)object;
 }
 
-void copy_text(NSString* text, char* out, std::size_t size) {
-  const char* const bytes = text == nil ? "" : [text UTF8String];
-  const std::size_t length = bytes == nullptr ? 0 : std::min(std::strlen(bytes), size - 1);
-  if (length != 0) std::memcpy(out, bytes, length);
-  out[length] = '\0';
+const char* text_of(NSString* text) {
+  const char* const bytes = text == nil ? nullptr : [text UTF8String];
+  return bytes == nullptr ? "" : bytes;
 }
 
 Status fail(NSError* error, Problem* problem) {
   problem->code = error == nil ? 0 : static_cast<std::int64_t>([error code]);
-  copy_text(error == nil ? nil : [error domain], problem->domain, sizeof problem->domain);
-  copy_text(error == nil ? nil : [error localizedDescription], problem->text, sizeof problem->text);
+  std::snprintf(problem->domain, sizeof problem->domain, "%s", error == nil ? "" : text_of([error domain]));
+  std::snprintf(problem->text, sizeof problem->text, "%s", error == nil ? "" : text_of([error localizedDescription]));
   return Status::failed;
 }
 
@@ -48,7 +45,7 @@ Status give(id object, NSError* error, Object* out, Problem* problem) {
   return Status::done;
 }
 
-NSString* string_of(const char* text) { return [NSString stringWithUTF8String:text]; }
+NSString* string_of(const char* text) { return [NSString stringWithCString:text encoding:NSUTF8StringEncoding]; }
 
 /// What a pipeline is made of, the same for archives and for launches: only then is the code of one found in the other.
 MTLComputePipelineDescriptor* descriptor_of(id<MTLLibrary> library, const char* function, std::uint32_t threads) {
@@ -63,8 +60,8 @@ MTLComputePipelineDescriptor* descriptor_of(id<MTLLibrary> library, const char* 
 
 Status no_function(const char* function, Problem* problem) {
   problem->code = static_cast<std::int64_t>(LibraryError::function_not_found);
-  copy_text(string_of(library_domain), problem->domain, sizeof problem->domain);
-  copy_text([NSString stringWithFormat:@"the library has no function '%s'", function], problem->text, sizeof problem->text);
+  std::snprintf(problem->domain, sizeof problem->domain, "%s", library_domain);
+  std::snprintf(problem->text, sizeof problem->text, "the library has no function '%s'", function);
   return Status::failed;
 }
 
@@ -96,7 +93,7 @@ Status tack_metal_device(Object* out, DeviceFacts* facts, Problem* problem) {
   @autoreleasepool {
     id<MTLDevice> device = MTLCreateSystemDefaultDevice();
     if (device == nil) return fail(nil, problem);
-    copy_text([device name], facts->name, sizeof facts->name);
+    std::snprintf(facts->name, sizeof facts->name, "%s", text_of([device name]));
     facts->family = family_of(device);
     facts->max_threads = static_cast<std::uint32_t>([device maxThreadsPerThreadgroup].width);
     facts->group_bytes = [device maxThreadgroupMemoryLength];
@@ -163,9 +160,9 @@ Status tack_metal_pipeline(Object device, Object library, const char* function, 
     if (archive != nullptr) descriptor.binaryArchives = @[ object_of<id<MTLBinaryArchive>>(archive) ];
     NSError* error = nil;
     id<MTLComputePipelineState> pipeline = [object_of<id<MTLDevice>>(device) newComputePipelineStateWithDescriptor:descriptor
-                                                                                                          options:MTLPipelineOptionNone
-                                                                                                       reflection:nil
-                                                                                                            error:&error];
+                                                                                                           options:MTLPipelineOptionNone
+                                                                                                        reflection:nil
+                                                                                                             error:&error];
     if (pipeline != nil) facts->max_threads = static_cast<std::uint32_t>([pipeline maxTotalThreadsPerThreadgroup]);
     return give(pipeline, error, out, problem);
   }

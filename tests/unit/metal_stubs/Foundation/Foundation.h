@@ -22,14 +22,12 @@ __attribute__((objc_root_class))
 - (instancetype)init;
 @end
 
+typedef enum : NSUInteger { NSUTF8StringEncoding = 4 } NSStringEncoding;
+
 @interface NSString : NSObject
-+ (instancetype)stringWithUTF8String:(const char*)text;
-+ (instancetype)stringWithFormat:(NSString*)format, ...;
++ (instancetype)stringWithCString:(const char*)text encoding:(NSStringEncoding)encoding;
 @property(readonly) const char* UTF8String;
 @end
-@interface NSConstantString : NSString
-@end
-
 @interface NSArray<Element> : NSObject
 + (instancetype)arrayWithObjects:(const id*)objects count:(NSUInteger)count;
 @end
