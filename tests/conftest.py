@@ -15,7 +15,7 @@ import pytest
 MISSING = ("needs ", "could not import ")
 
 DEVICES = ("cpu", "metal", "cuda", "hip", "level_zero")
-SIMULATED = ("cuda-sim",)  # "cuda", over the stand-ins of tests/simulators for the driver and the compiler
+SIMULATED = ("cuda-sim", "metal-sim")  # "cuda", over the stand-ins of tests/simulators for the driver and the compiler; "metal" likewise
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

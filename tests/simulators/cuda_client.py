@@ -196,13 +196,13 @@ class Ended:
         self.counters = {name.rsplit("-", 1)[0]: value for name, value in written.items()}
 
 
-def in_process(program: Callable[[], None], expect: int | None = 0, **settings: object) -> Ended:
+def in_process(program: Callable[[], None], expect: int | None = 0, kind: str = "cuda", **settings: object) -> Ended:
     """Runs a module's function in a process of its own, on stand-ins with these settings."""
     source = Path(inspect.getfile(program)).resolve()
     path = [str(source.parent), str(Path(__file__).parent)]
     code = f"import sys; sys.path[:0] = {path!r}; import {source.stem} as m; m.{program.__name__}()"
     with tempfile.TemporaryDirectory() as written:
-        variables = {**os.environ, **standins.environment("cuda", report=written, **settings), "PYTHONDONTWRITEBYTECODE": "1"}
+        variables = {**os.environ, **standins.environment(kind, report=written, **settings), "PYTHONDONTWRITEBYTECODE": "1"}
         done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, timeout=120)
         ended = Ended(done, standins.reports(Path(written)))
     assert expect is None or done.returncode == expect, f"{program.__name__} ended with {done.returncode}:\n{done.stdout}{done.stderr}"

@@ -35,8 +35,11 @@ LIBRARIES = {
         ],
         "libnvrtc.so.13": ["cuda/nvrtc.cpp", "cuda/image.cpp"],
     },
+    "metal": {"libtackmetal.so": ["metal/api.cpp", "metal/commands.cpp", "metal/msl.cpp"]},
 }
-VARIABLES = {"libcuda.so.1": "TACK_LIBCUDA", "libnvrtc.so.13": "TACK_LIBNVRTC"}
+VARIABLES = {"libcuda.so.1": "TACK_LIBCUDA", "libnvrtc.so.13": "TACK_LIBNVRTC", "libtackmetal.so": "TACK_LIBMETAL"}
+# Metal has no C interface: its stand-in has the functions that tack's own Objective-C++ file has.
+METAL_API = ROOT / "cpp/src/backends/metal"
 
 
 class Unavailable(Exception):
@@ -47,7 +50,8 @@ def folder() -> Path:
     """Where everything built lies: one folder for each state of the sources and each compiler."""
     base = Path(os.environ.get("TACK_TEST_BUILD", tempfile.gettempdir())) / f"tack-simulators-{getpass.getuser()}"
     digest = hashlib.sha256(json.dumps([FLAGS, compiler(), sys.platform, LIBRARIES]).encode())
-    for path in sorted(p for p in [*HERE.rglob("*"), *(ROOT / "third_party").rglob("*.h")] if p.suffix in {".cpp", ".h"}):
+    used = [*HERE.rglob("*"), *(ROOT / "third_party").rglob("*.h"), METAL_API / "metal_api.h", METAL_API / "metal.def"]
+    for path in sorted(p for p in used if p.suffix in {".cpp", ".h", ".def"}):
         digest.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
     return base / digest.hexdigest()[:16]
 
@@ -67,7 +71,7 @@ def _run(command: list[str]) -> None:
 
 def _compile(source: Path, output: Path, flags: list[str]) -> None:
     ccache = [found] if (found := shutil.which("ccache")) else []
-    _run([*ccache, compiler(), *flags, "-I", str(ROOT / "third_party"), "-c", str(source), "-o", str(output)])
+    _run([*ccache, compiler(), *flags, "-I", str(ROOT / "third_party"), "-I", str(ROOT / "cpp/src"), "-c", str(source), "-o", str(output)])
 
 
 def build(kind: str) -> Path:

@@ -67,8 +67,8 @@ int attribute(int number, int device) {
   if (changed != settings().attributes.end()) return changed->second;
   constexpr int bus = 33, major = 75, minor = 76;
   if (number == bus) return device + 1;
-  if (number == major) return settings().architecture(device) / 10;
-  if (number == minor) return settings().architecture(device) % 10;
+  if (number == major) return settings().architecture(device, usual_architecture) / 10;
+  if (number == minor) return settings().architecture(device, usual_architecture) % 10;
   const Attribute* found =
       std::find_if(std::begin(attributes), std::end(attributes), [&](const Attribute& a) { return a.number == number; });
   return found == std::end(attributes) ? 0 : found->value;

@@ -24,6 +24,8 @@
 
 namespace sim::cuda {
 
+constexpr int usual_architecture = 90;  // compute capability 9.0
+
 struct Context {
   explicit Context(int number) : device(number), queue(number) {}
   const int device;

@@ -13,7 +13,7 @@ Result load(const ContextPtr& context, abi::Module* module, const void* data) {
   if (module == nullptr || data == nullptr) return Result::invalid_value;
   Image image;
   if (decode(data, image) != Reading::ok) return Result::invalid_image;
-  const int device = settings().architecture(context->device);
+  const int device = settings().architecture(context->device, usual_architecture);
   const bool fits = image.ptx        ? image.architecture <= device
                     : image.specific ? image.architecture == device
                                      : image.architecture / 10 == device / 10 && image.architecture <= device;
@@ -132,7 +132,7 @@ Result attribute(const FunctionObject& function, int number, int& value) {
       return Result::success;  // registers
     case 5:
     case 6:
-      value = settings().architecture(function.context->device);
+      value = settings().architecture(function.context->device, usual_architecture);
       return Result::success;
     case 8:
       value = function.dynamic_shared;

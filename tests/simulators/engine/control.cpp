@@ -34,7 +34,6 @@ Settings read() {
   Settings s;
   s.devices = static_cast<int>(number_of("TACK_SIM_DEVICES", s.devices));
   for (const std::string& part : split(text_of("TACK_SIM_ARCH"), ',')) s.architectures.push_back(static_cast<int>(number(part)));
-  if (s.architectures.empty()) s.architectures.push_back(90);
   s.memory = static_cast<std::size_t>(number_of("TACK_SIM_MEMORY", static_cast<long>(s.memory)));
   s.driver_version = static_cast<int>(number_of("TACK_SIM_DRIVER", s.driver_version));
   s.compiler_version = static_cast<int>(number_of("TACK_SIM_COMPILER_VERSION", s.compiler_version));
@@ -89,8 +88,9 @@ void object(std::ostringstream& out, const Map& map) {
 
 }  // namespace
 
-int Settings::architecture(int device) const {
+int Settings::architecture(int device, int usual) const {
   const auto index = static_cast<std::size_t>(device);
+  if (architectures.empty()) return usual;
   return index < architectures.size() ? architectures[index] : architectures.back();
 }
 

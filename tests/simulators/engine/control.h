@@ -19,7 +19,7 @@ enum class Order { lazy, delayed, record };
 // Read once from the environment; docs/testing.md has the table.
 struct Settings {
   int devices = 1;
-  std::vector<int> architectures;  // one per device, the last one for the rest: 90 is compute capability 9.0
+  std::vector<int> architectures;  // one per device, the last one for the rest; empty: what the front takes for usual
   std::size_t memory = std::size_t{4} << 30;
   int driver_version = 13000;
   int compiler_version = 13000;
@@ -31,7 +31,7 @@ struct Settings {
   std::string fail, trace, report, cache, compiler, support;
   std::map<int, int> attributes;  // driver attributes by number that differ from the simulated device's own
 
-  int architecture(int device) const;
+  int architecture(int device, int usual) const;
 };
 
 const Settings& settings();

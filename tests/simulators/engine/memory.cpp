@@ -48,11 +48,11 @@ Memory::Memory() {
   throw std::bad_alloc();
 }
 
-std::uintptr_t Memory::allocate(int device, std::size_t size) {
+std::uintptr_t Memory::allocate(int device, std::size_t size, MemoryKind kind) {
   const std::lock_guard lock(mutex_);
   const std::size_t payload = round_up(size, alignment);
   if (payload < size || payload > settings().memory - used_[device]) return 0;
-  const std::uintptr_t start = place(device, size, MemoryKind::device);
+  const std::uintptr_t start = place(device, size, kind);
   if (start != 0) {
     used_[device] += payload;
     Control::instance().counter("device memory") += 1;
@@ -87,6 +87,17 @@ std::uintptr_t Memory::place(int device, std::size_t size, MemoryKind kind) {
   return made.start;
 }
 
+void Memory::adopt(std::uintptr_t start, std::size_t size) {
+  const std::lock_guard lock(mutex_);
+  live_[start] = {start, size, MemoryKind::pinned, most_devices, start, size, 0};
+  Control::instance().counter("adopted memory") += 1;
+}
+
+void Memory::forget(std::uintptr_t start) {
+  const std::lock_guard lock(mutex_);
+  if (live_.erase(start) != 0) Control::instance().counter("adopted memory") -= 1;
+}
+
 bool Memory::free(std::uintptr_t start, MemoryKind kind) {
   const std::lock_guard lock(mutex_);
   const auto found = live_.find(start);
@@ -100,7 +111,7 @@ bool Memory::free(std::uintptr_t start, MemoryKind kind) {
   }
   madvise(at(a.pages), a.pages_size, MADV_DONTNEED);
   mprotect(at(a.pages), a.pages_size, PROT_NONE);
-  if (kind == MemoryKind::device) {
+  if (kind != MemoryKind::pinned) {
     used_[a.device] -= round_up(a.size, alignment);
     Control::instance().counter("device memory") -= 1;
     Control::instance().counter("device bytes") -= static_cast<long>(a.size);
@@ -150,7 +161,7 @@ std::string Memory::describe(std::uintptr_t address) const {
   const auto after = live_.upper_bound(address);
   if (after != live_.begin()) {
     const Allocation& a = std::prev(after)->second;
-    const std::string name = (a.kind == MemoryKind::device ? "device " + std::to_string(a.device) : std::string("the host, pinned"));
+    const std::string name = (a.kind != MemoryKind::pinned ? "device " + std::to_string(a.device) : std::string("the host, pinned"));
     const std::string what = "an allocation of " + std::to_string(a.size) + " bytes on " + name;
     if (a.contains(address, 1)) return "in " + what;
     if (address < a.pages + a.pages_size + page) return std::to_string(address - a.start - a.size) + " bytes past the end of " + what;
