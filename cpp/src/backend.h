@@ -1,6 +1,7 @@
 // backend.h -- Backend and DeviceImpl: all that the author of a backend implements. docs/adding-a-backend.md walks through it.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -47,6 +48,29 @@ class ModuleImpl {
   const std::string kernel_;
 };
 
+/// What texture units do with the three coordinates that a kernel gives them: x, y, z.
+enum class Sampling : std::uint8_t {
+  nearest,  ///< coordinates count texels, k + 0.5 being the centre of texel k; the texel that the point lies in
+  linear,   ///< the same coordinates; mixes the eight texels around, those at the edge standing for what is beyond it
+  repeat,   ///< coordinates count volumes, (k + 0.5) / n being the centre of texel k of n; mixes likewise, texel n being texel 0 again
+};
+
+/// A volume of f32 in the form that a device's texture units read. Destroying it frees it once all work queued before that uses it is
+/// done; the core destroys it before its device.
+class TextureImpl {
+ public:
+  virtual ~TextureImpl() = default;
+  TextureImpl(const TextureImpl&) = delete;
+  TextureImpl& operator=(const TextureImpl&) = delete;
+  /// The word that kernels get for it (ParamKind::texture), never 0. The same for as long as it lives.
+  virtual std::uint64_t handle() const noexcept = 0;
+  /// Copies all texels, which lie contiguous in the device's memory, x fastest; in queue order.
+  virtual void update(const void* texels) = 0;
+
+ protected:
+  TextureImpl() = default;
+};
+
 /// One launch: an entry of a module over an index range, with its parameter block already filled by the core.
 struct LaunchCommand {
   ModuleImpl* module = nullptr;
@@ -74,6 +98,10 @@ class DeviceImpl {
   virtual void copy(void* destination, const void* source, std::size_t bytes) = 0;
   /// Writes `count` elements of `size` bytes (1, 2, 4 or 8).
   virtual void fill(void* destination, const void* element, std::size_t size, std::size_t count) = 0;
+
+  /// A volume of `shape` = {depth, height, width} texels, undefined until its first update. Asked only of devices with
+  /// Capabilities::supports_images, for shapes up to max_image. Throws Error(out_of_memory).
+  virtual std::unique_ptr<TextureImpl> make_texture(std::array<std::size_t, 3> shape, Sampling sampling);
 
   virtual std::unique_ptr<ModuleImpl> load(std::span<const std::byte> binary, const KernelSource& source) = 0;
   /// Runs or queues one launch, in order.

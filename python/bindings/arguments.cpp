@@ -6,6 +6,8 @@
 #include <limits>
 #include <memory>
 
+#include "texture.h"
+
 namespace tack::python {
 
 namespace {
@@ -165,6 +167,14 @@ Taken Arguments::take_other(std::size_t i, PyObject* object) {
     add_array(i, *nb::inst_ptr<Array>(object));
     return Taken::yes;
   }
+  if (PyType_IsSubtype(type, state().texture_base) != 0) {
+    if (!nb::inst_ready(object)) return Taken::no;
+    const Texture& texture = *nb::inst_ptr<HeldTexture>(object)->texture;
+    add_array(i, texture.texels());
+    key_[i + 1] |= static_cast<KeyWord>(texture.reading()) << 40;
+    values_[i] = Argument(texture);
+    return Taken::yes;
+  }
   if (const NumpyTypes& numpy = numpy_types(); numpy.ndarray != nullptr) {
     if (PyType_IsSubtype(type, numpy.ndarray) != 0) return take_numpy_array(i, object) ? Taken::yes : Taken::no;
     if (const auto dtype = numpy_scalar_dtype(type)) {
@@ -178,17 +188,7 @@ Taken Arguments::take_other(std::size_t i, PyObject* object) {
     scalar(i, key_word(ArgumentSpec::Kind::floating), Argument(PyFloat_AsDouble(object)));
     return Taken::yes;
   }
-  return take_texture(i, object) ? Taken::yes : Taken::no;
-}
-
-bool Arguments::take_texture(std::size_t i, PyObject* object) {
-  // The object holds the array for as long as it lives itself.
-  const nb::object texels = attribute(object, "_tack_array"), reading = attribute(object, "_tack_reading");
-  if (!texels.is_valid() || !reading.is_valid() || !PyLong_Check(reading.ptr())) return false;
-  if (PyType_IsSubtype(Py_TYPE(texels.ptr()), state().array_base) == 0 || !nb::inst_ready(texels)) return false;
-  add_array(i, *nb::inst_ptr<Array>(texels));
-  key_[i + 1] |= static_cast<KeyWord>(nb::cast<std::uint16_t>(reading)) << 40;
-  return true;
+  return Taken::no;
 }
 
 void Arguments::take_numpy_scalar(std::size_t i, PyObject* object, DType type) {

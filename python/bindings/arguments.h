@@ -133,7 +133,6 @@ class Arguments {
   Taken take_rarer(std::size_t i, PyObject* object);
   Taken take_int(std::size_t i, PyObject* object);
   Taken take_other(std::size_t i, PyObject* object);
-  bool take_texture(std::size_t i, PyObject* object);
   bool take_numpy_array(std::size_t i, PyObject* object);
   void take_numpy_scalar(std::size_t i, PyObject* object, DType type);
   void scalar(std::size_t i, KeyWord word, Argument value) noexcept {

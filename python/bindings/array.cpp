@@ -57,13 +57,6 @@ void match(const Array& a, BufferView& view, const char* what) {
   }
 }
 
-bool queued(const Array& a) { return a.device().capabilities().queued; }
-
-/// Another library does not know the device's queue: work on memory that it sees is done when the call returns.
-void finish_shared(const Array& a) {
-  if (queued(a) && a.buffer()->shared()) a.device().synchronize();
-}
-
 void read_into(const Array& a, nb::handle destination) {
   BufferView view;
   if (!view.acquire(destination.ptr(), PyBUF_RECORDS)) throw nb::python_error();

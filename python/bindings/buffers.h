@@ -55,6 +55,12 @@ struct ByteRange {
 };
 ByteRange byte_range(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides, std::size_t itemsize);
 
+inline bool queued(const Array& a) { return a.device().capabilities().queued; }
+/// Another library does not know the device's queue: work on memory that it sees is done when the call returns.
+inline void finish_shared(const Array& a) {
+  if (queued(a) && a.buffer()->shared()) a.device().synchronize();
+}
+
 /// bf_getbuffer and bf_releasebuffer of tack._runtime.Array.
 int array_getbuffer(PyObject* self, Py_buffer* view, int flags) noexcept;
 void array_releasebuffer(PyObject* self, Py_buffer* view) noexcept;

@@ -93,6 +93,7 @@ ArgumentSpec argument_from(nb::handle argument) {
   spec.written = field<bool>(argument, "written");
   spec.min = bound(argument, "min");
   spec.max = bound(argument, "max");
+  spec.texture = field<std::uint8_t>(argument, "texture");
   return spec;
 }
 

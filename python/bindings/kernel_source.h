@@ -14,8 +14,8 @@ namespace tack::python {
 KernelSource kernel_source_from(nanobind::handle source);
 
 // Position i is the name of the enumerator with the value i.
-inline constexpr std::array<std::string_view, 10> param_kinds{"pointer", "shape", "stride",   "scalar",  "extent",
-                                                              "start",   "step",  "sequence", "scratch", "records"};
+inline constexpr std::array<std::string_view, 11> param_kinds{"pointer", "shape",    "stride",  "scalar",  "extent", "start",
+                                                              "step",    "sequence", "scratch", "records", "texture"};
 inline constexpr std::array<std::string_view, 17> extent_ops{"constant", "shape",    "scalar", "sequence", "add", "sub",
                                                              "mul",      "floordiv", "mod",    "min",      "max", "neg",
                                                              "select",   "lt",       "le",     "eq",       "ne"};

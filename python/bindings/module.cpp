@@ -15,6 +15,7 @@ NB_MODULE(_runtime, m) {
   py::bind_config(m);
   py::bind_device(m);
   py::bind_array(m);
+  py::bind_texture(m);
   py::bind_dlpack(m);
   py::bind_kernel(m);
   py::bind_runtime(m);

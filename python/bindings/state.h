@@ -54,6 +54,7 @@ struct State {
   Buffer* host_memory = nullptr;                // the last one that was used, see arguments.cpp
   nb::handle compile_error, unsupported_error;  // owned; null until set_errors
   PyTypeObject* array_base = nullptr;           // tack._runtime.Array
+  PyTypeObject* texture_base = nullptr;         // tack._runtime.Texture
   PyTypeObject* array_type = nullptr;           // tack.Array once registered, else array_base: the type tested first
   bool python_pool = false;                     // launches may run Python, so they never keep the GIL as their guard
   std::atomic<bool> debugging{false};           // calls take kernels that check every index and every assert
@@ -128,6 +129,7 @@ void bind_error(nb::module_& m);
 void bind_config(nb::module_& m);
 void bind_device(nb::module_& m);
 void bind_array(nb::module_& m);
+void bind_texture(nb::module_& m);
 void bind_dlpack(nb::module_& m);
 void bind_kernel(nb::module_& m);
 void bind_runtime(nb::module_& m);

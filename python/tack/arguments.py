@@ -23,12 +23,12 @@ __all__ = ["Argument", "check_dtypes", "classify", "place", "raise_bad_call", "u
 class Argument:
     """The type of one argument: all of it that a specialization depends on.
 
-    ``kind``: "array" (then ``dtype``, ``rank``, ``layout``, ``read_only``), "texture" (then ``reading``, its interp and wrap), "int",
-    "uint", "float", "bool" (weak scalars), "strong" (a NumPy scalar of ``dtype``) or "none". ``device`` is that of an array or texture,
-    None for a spec.
+    ``kind``: "array" (then ``dtype``, ``rank``, ``layout``, ``read_only``), "texture" (then ``reading``, its interp and wrap, and
+    ``hardware``: texture units hold it), "int", "uint", "float", "bool" (weak scalars), "strong" (a NumPy scalar of ``dtype``) or "none".
+    ``device`` is that of an array or texture, None for a spec.
     """
 
-    __slots__ = ("device", "dtype", "kind", "layout", "rank", "read_only", "reading")
+    __slots__ = ("device", "dtype", "hardware", "kind", "layout", "rank", "read_only", "reading")
 
     def __init__(
         self,
@@ -39,6 +39,7 @@ class Argument:
         read_only: bool = False,
         device: Device | None = None,
         reading: tuple[str, str] = ("", ""),
+        hardware: bool = False,
     ) -> None:
         self.kind = kind
         self.dtype = dtype
@@ -47,6 +48,7 @@ class Argument:
         self.read_only = read_only
         self.device = device
         self.reading = reading
+        self.hardware = hardware
 
     def token(self) -> str:
         """The type as text, for the key."""
@@ -54,7 +56,7 @@ class Argument:
             assert self.dtype is not None
             return f"a{self.dtype.name},{self.rank},{int(self.layout)}{'r' if self.read_only else ''}"
         if self.kind == "texture":
-            return f"texture:{','.join(self.reading)}"
+            return f"texture:{','.join(self.reading)}{',hardware' if self.hardware else ''}"
         return f"{self.kind}:{self.dtype.name}" if self.dtype is not None else self.kind
 
     def __str__(self) -> str:
@@ -98,7 +100,7 @@ def classify(kernel: str, name: str, value: Any) -> Argument:
     if isinstance(value, float):
         return Argument("float")
     if isinstance(value, Texture3D):
-        return Argument("texture", device=value.device, reading=(value.interp, value.wrap))
+        return Argument("texture", device=value.device, reading=(value.interp, value.wrap), hardware=value.hardware)
     if isinstance(value, ArraySpec):
         return Argument("array", value.dtype, value.rank, value.layout, value.read_only)
     raise TypeError(f"{_where(kernel, name)} {_not_an_argument(value)}")

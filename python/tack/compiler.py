@@ -82,7 +82,7 @@ def _argument_type(argument: Argument) -> ArgType:
         assert argument.dtype is not None
         return ArrayArg(argument.dtype, argument.rank, Layout(argument.layout), argument.read_only)
     if argument.kind == "texture":
-        return TextureArg(*argument.reading)
+        return TextureArg(*argument.reading, argument.hardware)
     if argument.kind == "none":
         return NoneArg()
     return ScalarArg(argument.kind, BOOL if argument.kind == "bool" else argument.dtype)

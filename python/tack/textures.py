@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from .arrays import Array, as_shape
+from . import _runtime
+from .arrays import Array, as_shape, check_numpy, wrap_numpy
 from .types import f32
 
 TYPE_CHECKING = False
@@ -15,46 +16,32 @@ if TYPE_CHECKING:
 
 __all__ = ["Texture3D", "texture3d"]
 
-_INTERPOLATIONS = ("linear", "nearest")
-_WRAPS = ("clamp", "repeat", "mirror")
 
-
-class Texture3D:
+class Texture3D(_runtime.Texture):
     """A copy of a volume of f32, with the way in which kernels read it: ``tex.sample(u, v, w)``. Made by ``tack.texture3d``.
 
-    Attributes: ``shape`` (depth, height, width), ``device``, ``interp``, ``wrap``. It lies where its array lay. Immutable but for
-    ``update``; any thread may use it.
+    Attributes: ``shape`` (depth, height, width), ``device``, ``interp``, ``wrap``, ``hardware`` (whether the device's texture units
+    sample it). It lies where its array lay. Immutable but for ``update``; any thread may use it. When it is dropped while the device
+    works, one with ``hardware`` waits for that work.
     """
 
-    __slots__ = ("_source", "_tack_array", "_tack_reading", "interp", "wrap")
+    __slots__ = ("_source",)
 
-    def __init__(self, source: Any, texels: Array, interp: str, wrap: str) -> None:
+    def __init__(self, source: Any, device: Device, interp: str, wrap: str) -> None:
+        super().__init__(device, _elements(source), interp, wrap)
         self._source = source
-        self._tack_array = texels  # what the dispatcher passes; it lives as long as the texture
-        self._tack_reading = 1 + _INTERPOLATIONS.index(interp) * len(_WRAPS) + _WRAPS.index(wrap)  # goes into the dispatcher's key
-        self.interp = interp
-        self.wrap = wrap
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self._tack_array.shape
-
-    @property
-    def device(self) -> Device:
-        return self._tack_array.device
-
-    def update(self) -> None:
+    def update(self) -> None:  # type: ignore[override]
         """Copies the elements that its array has now. Takes its place in the order of the device's work."""
-        from .creation import copyto
-
-        copyto(self._tack_array, self._source)
+        super().update(_elements(self._source))
 
     def sample(self, u: float, v: float, w: float) -> Any:
         """The value at a point, on the host: what a kernel's ``tex.sample`` gives, as np.float32. Waits for the device."""
         import numpy
 
         corners = [_places(t, n, self.interp, self.wrap) for t, n in zip((w, v, u), self.shape, strict=True)]
-        texels = self._tack_array._host()
+        volume = self.texels
+        texels = Array(volume, "f32", volume.shape, volume.strides, 0, True)._host()
         found = texels[numpy.ix_(*[place for place, _ in corners])]
         for _, between in reversed(corners):  # along u first
             if between is not None:
@@ -78,10 +65,6 @@ def texture3d(array: Any, interp: str = "linear", wrap: str = "clamp", shape: tu
     The elements are copied: after a change of the array call ``update()``. Raises TypeError for other dtypes, ValueError for another
     rank, an empty array, a shape that does not fit, an unknown interp or wrap.
     """
-    if interp not in _INTERPOLATIONS:
-        raise ValueError(f"tack.texture3d() has no interp {interp!r}; there are {', '.join(map(repr, _INTERPOLATIONS))}")
-    if wrap not in _WRAPS:
-        raise ValueError(f"tack.texture3d() has no wrap {wrap!r}; there are {', '.join(map(repr, _WRAPS))}")
     numpy = sys.modules.get("numpy")
     if not isinstance(array, Array) and not (numpy is not None and isinstance(array, numpy.ndarray)):
         raise TypeError(f"tack.texture3d() takes a tack or NumPy array, not {type(array).__name__}")
@@ -99,12 +82,24 @@ def texture3d(array: Any, interp: str = "linear", wrap: str = "clamp", shape: tu
         raise ValueError(f"tack.texture3d() takes an array of 3 dimensions, or a flat one and shape=(W, H, D); this one has {source.ndim}")
     if source.size == 0:
         raise ValueError(f"tack.texture3d(): the array of shape {tuple(source.shape)} has no texel")
-    from .creation import empty
+    from .devices import as_device
 
-    texels = empty(source.shape, f32, source.device if isinstance(source, Array) else None)
-    made = Texture3D(source, texels, interp, wrap)
-    made.update()
-    return made
+    return Texture3D(source, source.device if isinstance(source, Array) else as_device(None), interp, wrap)
+
+
+def _elements(source: Any) -> Array:
+    """The array; of a NumPy array its memory as one on the CPU, or a copy where kernels could not use it in place."""
+    if isinstance(source, Array):
+        return source
+    from .devices import as_device
+
+    try:
+        check_numpy(source, "tack.texture3d()")
+    except ValueError:
+        import numpy
+
+        source = numpy.array(source, numpy.float32)
+    return wrap_numpy(source, as_device("cpu"))
 
 
 def _places(t: float, n: int, interp: str, wrap: str) -> tuple[list[int], Any]:

@@ -78,7 +78,20 @@ TACK_CUDA_DEVICE_ATTRIBUTES(X)
 TACK_CUDA_FUNCTION_ATTRIBUTES(X)
 TACK_CUDA_POINTER_ATTRIBUTES(X)
 TACK_CUDA_JIT_OPTIONS(X)
+TACK_CUDA_ARRAY_FORMATS(X)
+TACK_CUDA_MEMORY_KINDS(X)
+TACK_CUDA_RESOURCE_KINDS(X)
+TACK_CUDA_ADDRESS_MODES(X)
+TACK_CUDA_FILTER_MODES(X)
 #undef X
+#define X(structure, field, original, theirs) \\
+  static_assert(offsetof(structure, field) == offsetof(::original, theirs), #original " has " #theirs " elsewhere");
+TACK_CUDA_FIELDS(X)
+#undef X
+#define X(structure, original) static_assert(sizeof(structure) == sizeof(::original), #original " has another size");
+TACK_CUDA_STRUCTURES(X)
+#undef X
+static_assert(texture_normalized_coordinates == CU_TRSF_NORMALIZED_COORDINATES);
 static_assert(event_disable_timing == CU_EVENT_DISABLE_TIMING && host_alloc_portable == CU_MEMHOSTALLOC_PORTABLE);
 static_assert(sizeof(Device) == sizeof(CUdevice) && sizeof(DevicePointer) == sizeof(CUdeviceptr) && sizeof(Result) == sizeof(CUresult));
 }

@@ -1,6 +1,7 @@
 // tack/device.hpp -- Device: where arrays live and kernels run; its capabilities are data.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -37,7 +38,7 @@ struct Capabilities {
   DTypeSet atomic_dtypes = 0;  ///< element types that array atomics may have
   bool supports_f64 = false;
   bool supports_workgroups = false;  ///< shared memory, barriers, thread_id, block reductions
-  bool supports_images = false;      ///< hardware texture sampling
+  bool supports_images = false;      ///< 3-D textures are sampled by hardware
   bool f32_denormals = true;
   bool queued = false;            ///< launches return before they are done
   bool host_addressable = false;  ///< the host may read and write the device's memory (after waiting)
@@ -45,10 +46,11 @@ struct Capabilities {
       0;                        ///< a launch's limit with groups of `block` threads; 0 is none. With groups of N threads: N / block of it
   std::uint32_t block = 256;    ///< threads of a group where the kernel does not say
   std::uint32_t max_group = 0;  ///< the most threads a group may have; 0: the device has no groups
-  std::uint64_t shared_bytes = 0;  ///< memory that a group's threads share
-  std::uint32_t max_buffers = 0;   ///< a kernel's limit of array parameters; 0 is none
-  std::uint32_t vector_bits = 0;   ///< CPU: width of the SIMD registers
-  std::uint32_t threads = 1;       ///< CPU: how many threads a launch may use
+  std::uint64_t shared_bytes = 0;            ///< memory that a group's threads share
+  std::array<std::uint32_t, 3> max_image{};  ///< the largest {depth, height, width} of textures that hardware samples
+  std::uint32_t max_buffers = 0;             ///< a kernel's limit of array parameters; 0 is none
+  std::uint32_t vector_bits = 0;             ///< CPU: width of the SIMD registers
+  std::uint32_t threads = 1;                 ///< CPU: how many threads a launch may use
 };
 
 struct MemoryStatistics {

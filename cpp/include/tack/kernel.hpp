@@ -13,6 +13,7 @@
 #include "tack/array.hpp"
 #include "tack/dtype.hpp"
 #include "tack/export.hpp"
+#include "tack/texture.hpp"
 
 namespace tack {
 
@@ -28,6 +29,7 @@ enum class ParamKind : std::uint8_t {
   sequence = 7,  ///< current value of the variable of the `arg`-th enclosing tack.sequential; 0 is the outermost
   scratch = 8,   ///< device address of the kernel's scratch cells
   records = 9,   ///< device address of the call's record buffer, see RecordSite
+  texture = 10,  ///< Texture::handle() of texture argument `arg`
 };
 struct ParamSlot {
   ParamKind kind = ParamKind::pointer;
@@ -104,6 +106,7 @@ struct ArgumentSpec {
   Layout layout = Layout::contiguous;
   bool read_only = false;                                       ///< a read-only array is accepted (the kernel does not write it)
   bool written = false;                                         ///< the kernel writes it
+  std::uint8_t texture = 0;                                     ///< of an array: Texture::reading() of the texture it must come in; 0: none
   std::int64_t min = std::numeric_limits<std::int64_t>::min();  ///< integer: the accepted range (OverflowError outside)
   std::int64_t max = std::numeric_limits<std::int64_t>::max();
 };
@@ -147,16 +150,18 @@ struct KernelKey {
   std::string digest;
 };
 
-/// An argument of a launch: an array that outlives the launch, or a scalar.
+/// An argument of a launch: an array or texture that outlives the launch, or a scalar.
 struct Argument {
-  const Array* array = nullptr;
+  const Array* array = nullptr;  ///< of a texture: its texels
   union {
+    const Texture* texture;  ///< of an array: the texture that it came in, or null
     std::int64_t i;
     std::uint64_t u;
     double f;
   };
   Argument() : i(0) {}
-  explicit Argument(const Array& a) : array(&a), i(0) {}
+  explicit Argument(const Array& a) : array(&a), texture(nullptr) {}
+  explicit Argument(const Texture& t) : array(&t.texels()), texture(&t) {}
   explicit Argument(std::int64_t v) : i(v) {}
   explicit Argument(double v) : f(v) {}
 };

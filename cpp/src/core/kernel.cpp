@@ -82,6 +82,16 @@ Result result_of(DType type, std::uint64_t bits) noexcept {
   return result;
 }
 
+/// ArgumentSpec::texture, for messages.
+std::string reading_text(std::uint8_t reading) {
+  constexpr std::array<std::string_view, 2> interps{"linear", "nearest"};
+  constexpr std::array<std::string_view, 3> wraps{"clamp", "repeat", "mirror"};
+  if (reading == 0) return "an array";
+  const std::size_t how = reading - std::size_t{1};
+  return text("a texture (interp=", interps[how / 3 % 2], ", wrap=", wraps[how % 3],
+              how >= 6 ? ", sampled by hardware)" : ", sampled in software)");
+}
+
 constexpr std::array<std::string_view, 3> layout_names{"contiguous", "contiguous in its last dimension", "of any layout"};
 
 }  // namespace
@@ -320,6 +330,9 @@ void Kernel::check(std::span<const Argument> arguments) const {
       refuse(ErrorCode::type_mismatch, "is an array, none was given.");
       continue;
     }
+    if (const std::uint8_t reading = arguments[i].texture == nullptr ? std::uint8_t{0} : arguments[i].texture->reading();
+        reading != spec.texture)
+      refuse(ErrorCode::type_mismatch, text("is ", reading_text(spec.texture), ", ", reading_text(reading), " was given."));
     if (array->dtype() != spec.dtype)
       refuse(ErrorCode::type_mismatch,
              text("has dtype tack.", name_of(array->dtype()), "; this kernel was built for tack.", name_of(spec.dtype), '.'));

@@ -255,6 +255,9 @@ Kernel::Plan::WordPlan Kernel::Plan::word_of(const ParamSlot& slot) const {
     case ParamKind::records:
       plan.word = Word::records;
       return plan;
+    case ParamKind::texture:
+      plan.word = Word::texture;
+      return plan;
     case ParamKind::scalar:
       break;
   }
@@ -387,6 +390,9 @@ void Kernel::Plan::fill(std::uint32_t entry, std::span<const Argument> arguments
         break;
       case Word::records:
         word = reinterpret_cast<std::uintptr_t>(side.records);
+        break;
+      case Word::texture:
+        word = argument().texture->handle();
         break;
       case Word::integer:
         word = argument().u;

@@ -61,6 +61,7 @@ struct Kernel::Plan {
     sequence,
     scratch,
     records,
+    texture,
     integer,  // 64 bits as they are
     narrow_signed,
     narrow_unsigned,

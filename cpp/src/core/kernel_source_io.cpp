@@ -14,7 +14,7 @@ namespace tack {
 namespace {
 
 constexpr std::string_view magic = "tack";
-constexpr std::uint32_t version = 3;  // of this format; any other is refused, and a cache entry of it made anew
+constexpr std::uint32_t version = 4;  // of this format; any other is refused, and a cache entry of it made anew
 
 class Writer {
  public:
@@ -136,6 +136,7 @@ void write(Writer& out, const ArgumentSpec& argument) {
   out.u8(static_cast<std::uint8_t>(argument.layout));
   out.u8(argument.read_only ? 1 : 0);
   out.u8(argument.written ? 1 : 0);
+  out.u8(argument.texture);
   out.i64(argument.min);
   out.i64(argument.max);
 }
@@ -148,6 +149,7 @@ ArgumentSpec read_argument(Reader& in) {
   argument.layout = static_cast<Layout>(in.u8());
   argument.read_only = in.boolean();
   argument.written = in.boolean();
+  argument.texture = in.u8();
   argument.min = in.i64();
   argument.max = in.i64();
   return argument;

@@ -50,6 +50,9 @@ class Validator {
     require(argument.kind <= Kind::strong, "a parameter has an unknown kind");
     require(argument.rank <= max_rank, "a parameter has too many dimensions");
     require(argument.layout <= Layout::general, "a parameter has an unknown layout");
+    require(argument.texture == 0 || (argument.texture <= max_reading && argument.kind == Kind::array && argument.dtype == f32 &&
+                                      argument.rank == 3 && !argument.written),
+            "a texture parameter is no volume of f32 that is only read");
     if (argument.kind == Kind::array || argument.kind == Kind::strong)
       require(is_known(argument.dtype), "a parameter has an unknown element type");
     if (argument.kind == Kind::strong) require(argument.dtype.lanes == 1, "a scalar parameter is a vector");
@@ -81,6 +84,9 @@ class Validator {
           break;  // where the entry is launched
         case ParamKind::scratch:
           require(source_.scratch_bytes != 0, "it takes the address of scratch that it does not have");
+          break;
+        case ParamKind::texture:
+          require(argument(slot.arg).texture != 0, "it takes a texture of a parameter that is none");
           break;
         case ParamKind::records:
           require(!source_.sites.empty(), "it takes the address of records that it does not have");

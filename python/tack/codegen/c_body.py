@@ -235,6 +235,8 @@ class Body:
             call: LibraryCall = node.attr  # type: ignore[assignment]
             function = self.calls.setdefault(call, f"tack_math_{call[0]}_{call[1].name}")
             self.name(node, self.ops.call(function, node.type, [self.value(a) for a in node.args]))
+        elif op == "sample":
+            self.name(node, self.memory.sample(node, [self.value(a) for a in node.args]))
         elif op == "table":
             self.name(node, self.memory.table(node, self.value(node.args[0])))
         else:

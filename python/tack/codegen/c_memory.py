@@ -21,7 +21,7 @@ from .dialects import Parameter
 
 __all__ = ["Memory", "Parameters"]
 
-_OF_ARGUMENTS = ("pointer", "shape", "stride", "scalar")
+_OF_ARGUMENTS = ("pointer", "texture", "shape", "stride", "scalar")
 _OF_LAUNCHES = ("sequence", "extent", "start", "step", "scratch", "records")
 _LARGEST = (1 << 63) - 1
 
@@ -52,6 +52,9 @@ class Parameters:
     def pointer(self, array: ArrayParam) -> str:
         kind = self.h.pointer(array.dtype, read_only=array.index not in self.written)
         return self._word("pointer", array.index, 0, array.name, pointer=kind)
+
+    def texture(self, array: ArrayParam) -> str:
+        return self._word("texture", array.index, 0, array.name, pointer=self.h.dialect.texture)
 
     def shape(self, array: ArrayParam, dim: int) -> str:
         return self._word("shape", array.index, dim, f"{array.name}_shape{dim}")
@@ -119,6 +122,14 @@ class Memory:
             return Expr(self.p.shape(array, dim), low=0, high=_LARGEST)
         assert isinstance(instr.attr, int)
         return self.ops.value(i64, self.p.sequence(instr.attr))
+
+    def sample(self, instr: Instr, at: Sequence[Expr]) -> Expr:
+        """What the texture units give at a point."""
+        assert isinstance(instr.attr, tuple)
+        mode, texels = instr.attr
+        assert isinstance(texels, ArrayParam)
+        assert instr.type is not None
+        return self.ops.call(self.h.dialect.sample[str(mode)], instr.type, [Expr(self.p.texture(texels)), *at])
 
     # ---- elements
 

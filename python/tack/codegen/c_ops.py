@@ -92,8 +92,9 @@ class Ops:
         return Expr(text, level, reads, 1 + sum(a.size for a in args), low, high, is_small(dtype))
 
     def call(self, function: str, dtype: DType, args: Sequence[Expr]) -> Expr:
-        """A call of a function without effects."""
-        return self._joined(dtype, f"{function}({', '.join(a.text for a in args)})", ATOM, args)
+        """A call of a function without effects, by its name or a template of its operands."""
+        texts = [a.text for a in args]
+        return self._joined(dtype, function.format(*texts) if "{" in function else f"{function}({', '.join(texts)})", ATOM, args)
 
     def _cast_text(self, to: DType, a: Expr, interval: tuple[int, int] | None = None) -> Expr:
         return self._joined(to, f"({self.h.type(to)}){a.at(UNARY)}", UNARY, [a], interval)
@@ -144,7 +145,7 @@ class Ops:
 
     def native(self, name: str, t: DType, args: Sequence[Expr]) -> Expr:
         """A function that every dialect has."""
-        return self._joined(t, self.h.dialect.math[name, t.name].format(*(a.text for a in args)), ATOM, args)
+        return self.call(self.h.dialect.math[name, t.name], t, args)
 
     def _math(self, name: str, of: DType, args: Sequence[Expr]) -> Expr:
         if name == "isnan":

@@ -43,7 +43,7 @@ PRIMITIVE = frozenset(
         *("const", "arg", "shape", "index", "sequence", "keep", "get", "set", "select", "cast", "bitcast", "freeze"),
         *("load", "store", "load_flat", "store_flat", "atomic", "cell", "set_cell", "combine", "assert_", "print"),
         *("add", "sub", "mul", "div", "quot", "rem", "frem", "neg", "abs", "lshift", "rshift", "and", "or", "xor", "not", "lnot"),
-        *("eq", "ne", "lt", "le", "gt", "ge", "min", "max", "fma", "math", "bits", "table", "call"),
+        *("eq", "ne", "lt", "le", "gt", "ge", "min", "max", "fma", "math", "bits", "table", "call", "sample"),
         *("thread_id", "block_id", "barrier", "block_reduce", "present"),
     }
 )

@@ -112,7 +112,7 @@ def argument_specs(kernel: Kernel) -> list[ArgumentSpec]:
     for p in kernel.params:
         if isinstance(p, ArrayParam):
             written = p.index in kernel.written
-            out.append(ArgumentSpec(p.name, "array", p.dtype, p.rank, p.layout, read_only=not written, written=written))
+            out.append(ArgumentSpec(p.name, "array", p.dtype, p.rank, p.layout, read_only=not written, written=written, texture=p.texture))
         elif isinstance(p, ScalarParam):
             spec = ArgumentSpec(p.name, kinds[p.kind], p.dtype)
             if p.low is not None:

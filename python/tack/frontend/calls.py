@@ -70,6 +70,9 @@ class Calls(Messages):
                 args = self.by_keyword(name, args, names, loc)
             self.frame.regs[op.dst] = self.intrinsic(name, callee.origin, args, loc)
             return None
+        if isinstance(callee, Sampler) and callee.direct:
+            self.frame.regs[op.dst] = self.fetch(callee, args, loc)
+            return None
         if isinstance(callee, Sampler):
             return self.called(op.dst, self.sample(callee, args, names, loc))
         self.not_callable(callee, loc)
@@ -489,6 +492,9 @@ class Calls(Messages):
         raise NotImplementedError
 
     def sample(self, sampler: Sampler, args: list[Thing], names: tuple[str, ...], loc: Loc) -> Walk[Thing]:
+        raise NotImplementedError
+
+    def fetch(self, sampler: Sampler, args: list[Thing], loc: Loc) -> Num:
         raise NotImplementedError
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from ..errors import CompileTypeError
 from ..ir.nodes import ArrayParam, Block, Kernel, NoneParam, ScalarParam, Var
 from ..ir.nodes import Function as IrFunction
+from ..ir.source import reading
 from ..ir.target import Target
 from ..ir.walk import run
 from ..types import BOOL, DType, Layout, f32, f64, i64, u64
@@ -42,7 +43,10 @@ def infer(fn: Function, args: Sequence[ArgType], env: Environment, target: Targe
     top.set_group(options.get("block"), fn.loc)
     top.params = [_param(index, p, arg, top.weak_float) for index, (p, arg) in enumerate(zip(fn.params, args, strict=True))]
     top.open_segment()
-    bindings = {p.name: Binding(_thing(top, param, arg, p), p.loc) for p, param, arg in zip(fn.params, top.params, args, strict=True)}
+    exact = bool(options.get("exact"))
+    bindings = {
+        p.name: Binding(_thing(top, param, arg, p, exact), p.loc) for p, param, arg in zip(fn.params, top.params, args, strict=True)
+    }
     frame.env = bindings
     items = run(top.kernel_body(fn.body))
     kernel = Kernel(
@@ -100,7 +104,7 @@ def _param(index: int, parameter: Parameter, arg: ArgType, weak_float: DType) ->
     if isinstance(arg, ArrayArg):
         return ArrayParam(index, name, canonical(arg.dtype), arg.rank, arg.layout, arg.read_only)
     if isinstance(arg, TextureArg):
-        return ArrayParam(index, name, f32, 3, Layout.CONTIGUOUS)
+        return ArrayParam(index, name, f32, 3, Layout.CONTIGUOUS, texture=reading(arg.interp, arg.wrap, arg.hardware))
     if isinstance(arg, NoneArg):
         return NoneParam(index, name)
     if arg.kind == "strong":
@@ -110,10 +114,12 @@ def _param(index: int, parameter: Parameter, arg: ArgType, weak_float: DType) ->
     return ScalarParam(index, name, arg.kind, dtype)
 
 
-def _thing(top: TopLevel, param: ArrayParam | ScalarParam | NoneParam, arg: ArgType, parameter: Parameter) -> Thing:
+def _thing(top: TopLevel, param: ArrayParam | ScalarParam | NoneParam, arg: ArgType, parameter: Parameter, exact: bool) -> Thing:
     if isinstance(param, ArrayParam):
         array = ArrayRef(param, param.name)
-        return Texture(array, arg.interp, arg.wrap) if isinstance(arg, TextureArg) else array
+        if isinstance(arg, TextureArg):
+            return Texture(array, arg.interp, arg.wrap, arg.hardware and not exact)
+        return array
     if isinstance(param, NoneParam):
         return NONE
     instr = top.argument(param)

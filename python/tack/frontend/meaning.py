@@ -133,10 +133,12 @@ class ScalarArg:
 
 @dataclass(frozen=True, slots=True)
 class TextureArg:
-    """A 3-D texture: contiguous f32 texels, and what ``textures`` knows of how they are read."""
+    """A 3-D texture: contiguous f32 texels, and what ``textures`` knows of how they are read. ``hardware``: the device's texture units hold
+    it as well."""
 
     interp: str
     wrap: str
+    hardware: bool = False
 
 
 @dataclass(frozen=True, slots=True)

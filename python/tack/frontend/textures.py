@@ -3,6 +3,9 @@
 Along an axis of n texels a coordinate t is at the position x = t * (n - 1): 0 and 1 are the centres of the first and last texel.
 ``linear`` mixes the texels at floor(x) and floor(x) + 1, along u first, then v, then w; ``nearest`` takes the one at floor(x + 0.5).
 ``wrap`` says which texel stands where there is none.
+
+Where texture units do it (``_HARDWARE``), coordinates are brought to the range of the texels here. What is left to the hardware is to mix
+texels, or to fetch one, and to go on at the seam of a repeated volume. NaN is kept from it: not every language says what it does with that.
 """
 
 from __future__ import annotations
@@ -10,16 +13,14 @@ from __future__ import annotations
 from typing import Final
 
 from ..ir.nodes import Loc
+from ..ir.source import WRAPS
 from ..ir.walk import Walk
 from ..types import f32
 from .calls import Calls
 from .meaning import DTypeMeaning, FuncMeaning, FunctionSource, Intrinsic, Meaning, ModuleMeaning
 from .values import ArrayRef, Num, Sampler, Shape, Texture, Thing, describe
 
-__all__ = ["INTERPOLATIONS", "WRAPS", "Textures"]
-
-INTERPOLATIONS: Final = ("linear", "nearest")
-WRAPS: Final = ("clamp", "repeat", "mirror")
+__all__ = ["Textures"]
 
 _SAMPLE: Final = {
     "linear": """
@@ -85,19 +86,60 @@ def nearest(t, n):
     return mirrored(int(x - floor(x / (2 * n)) * (2 * n)), n)
 """,
 }
+_MIXED: Final = """
+def sample(texels, fetch, u, v, w):
+    depth, height, width = texels.shape
+    x, y, z = place(u, width), place(v, height), place(w, depth)
+    return fetch(max(x, 0.0), max(y, 0.0), max(z, 0.0)) + 0.0 * (x + y + z)
+"""
+_HARDWARE: Final = {
+    ("linear", "clamp"): """
+def sample(texels, fetch, u, v, w):
+    depth, height, width = texels.shape
+    return fetch(place(u, width), place(v, height), place(w, depth))
+""",
+    ("linear", "repeat"): _MIXED,
+    ("linear", "mirror"): _MIXED,
+    **dict.fromkeys(
+        [("nearest", wrap) for wrap in WRAPS],
+        """
+def sample(texels, fetch, u, v, w):
+    depth, height, width = texels.shape
+    return fetch(f32(nearest(u, width)) + 0.5, f32(nearest(v, height)) + 0.5, f32(nearest(w, depth)) + 0.5)
+""",
+    ),
+}
+_PLACE: Final = {
+    "clamp": """
+def place(t, n):
+    return min(max(f32(t) * (n - 1), 0.0), n - 1) + 0.5
+""",
+    "repeat": """
+def place(t, n):
+    x = f32(t) * (n - 1)
+    return (x - floor(x / n) * n + 0.5) / n
+""",
+    "mirror": """
+def place(t, n):
+    x = f32(t) * (n - 1)
+    x = x - floor(x / (2 * n)) * (2 * n)
+    return (x if x < f32(n) - 0.5 else f32(2 * n - 1) - x) + 0.5
+""",
+}
 _FILE: Final = "<tack.texture3d>"
 
 
 class _Library:
     """What the functions above name."""
 
-    def __init__(self, interp: str, wrap: str) -> None:
-        texts = {"sample": _SAMPLE[interp], "mix": _MIX, "mirrored": _MIRRORED, "between": _BETWEEN[wrap], "nearest": _NEAREST[wrap]}
+    def __init__(self, interp: str, wrap: str, hardware: bool) -> None:
+        texts = {"mix": _MIX, "mirrored": _MIRRORED, "between": _BETWEEN[wrap], "nearest": _NEAREST[wrap], "place": _PLACE[wrap]}
+        texts["sample"] = _HARDWARE[interp, wrap] if hardware else _SAMPLE[interp]
         self.meanings: dict[str, Meaning] = {name: Intrinsic(name, "builtins") for name in ("int", "min", "max")}
         self.meanings |= {"f32": DTypeMeaning(f32), "floor": Intrinsic("floor", "tack")}
         for name, text in texts.items():
             source = FunctionSource(name, name, _FILE, 1, text.lstrip())
-            self.meanings[name] = FuncMeaning(source, self, ("texture3d", interp, wrap, name))
+            self.meanings[name] = FuncMeaning(source, self, ("texture3d", interp, wrap, hardware, name))
 
     def lookup(self, name: str) -> Meaning | None:
         return self.meanings.get(name)
@@ -130,6 +172,14 @@ class Textures(Calls):
             if not isinstance(thing, Num):
                 hint = "Pass its elements." if isinstance(thing, ArrayRef) else ""
                 self.fail(f"'{shown}' takes numbers, not {describe(thing)}.", loc, hint)
-        function = _Library(texture.interp, texture.wrap).meanings["sample"]
+        function = _Library(texture.interp, texture.wrap, texture.hardware).meanings["sample"]
         assert isinstance(function, FuncMeaning)
-        return self.call_function(function, [texture.texels, bound["u"], bound["v"], bound["w"]], (), loc)
+        way: list[Thing] = [Sampler(texture, direct=True)] if texture.hardware else []
+        return self.call_function(function, [texture.texels, *way, bound["u"], bound["v"], bound["w"]], (), loc)
+
+    def fetch(self, sampler: Sampler, args: list[Thing], loc: Loc) -> Num:
+        """What the texture units give: called by the functions above alone."""
+        texture = sampler.texture
+        mode = "nearest" if texture.interp == "nearest" else "repeat" if texture.wrap == "repeat" else "linear"
+        at = tuple(self.coerce(a, f32, loc) for a in args if isinstance(a, Num))
+        return self.value("sample", f32, at, loc, (mode, texture.texels.array))

@@ -89,24 +89,26 @@ class ArrayRef:
 
 
 class Texture:
-    """A texture argument: its texels, and how they are read."""
+    """A texture argument: its texels, and how they are read. ``hardware``: by the device's texture units."""
 
-    __slots__ = ("interp", "sampler", "texels", "wrap")
+    __slots__ = ("hardware", "interp", "sampler", "texels", "wrap")
 
-    def __init__(self, texels: ArrayRef, interp: str, wrap: str) -> None:
+    def __init__(self, texels: ArrayRef, interp: str, wrap: str, hardware: bool) -> None:
         self.texels = texels
         self.interp = interp
         self.wrap = wrap
+        self.hardware = hardware
         self.sampler = Sampler(self)
 
 
 class Sampler:
-    """``tex.sample``."""
+    """``tex.sample``. ``direct``: what the texture units themselves take and give."""
 
-    __slots__ = ("texture",)
+    __slots__ = ("direct", "texture")
 
-    def __init__(self, texture: Texture) -> None:
+    def __init__(self, texture: Texture, direct: bool = False) -> None:
         self.texture = texture
+        self.direct = direct
 
 
 class Flat:

@@ -7,13 +7,14 @@ Nothing here is fast: it is the meaning that code generation is compared with.
 from __future__ import annotations
 
 import ctypes
+import itertools
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Final, TypeAlias
 
-from ..types import BOOL, DType
+from ..types import BOOL, DType, f32
 
 __all__ = [
     "BINARY",
@@ -28,6 +29,7 @@ __all__ = [
     "fma",
     "identity",
     "round_to",
+    "sample",
     "wrap",
 ]
 
@@ -357,3 +359,19 @@ BITS: Final[dict[str, Callable[..., int]]] = {
     "add_sat": _add_sat,
     "sub_sat": _sub_sat,
 }
+
+
+def sample(mode: str, at: Sequence[float], shape: Sequence[int], texel: Callable[[tuple[int, ...]], float]) -> Number:
+    """The operation ``sample`` at (x, y, z), without the coarse weights of hardware. ``shape`` and ``texel``'s places: z, y, x."""
+    corners: list[list[tuple[int, float]]] = []  # along each axis: texels and their weights
+    for t, n in zip(reversed(at), shape, strict=True):
+        x = 0.0 if math.isnan(t) else t
+        x = x * n - 0.5 if mode == "repeat" else x if mode == "nearest" else x - 0.5
+        x = x % n if mode == "repeat" else min(max(x, 0.0), n - 1.0)
+        low = math.floor(x)
+        following = (low + 1) % n if mode == "repeat" else min(low + 1, n - 1)
+        corners.append([(low, 1.0)] if mode == "nearest" else [(low, 1 - (x - low)), (following, x - low)])
+    total = 0.0
+    for (k, depth), (j, height), (i, width) in itertools.product(*corners):
+        total += depth * height * width * texel((k, j, i))
+    return round_to(total, f32)

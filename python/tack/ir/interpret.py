@@ -375,6 +375,11 @@ class Machine:
             source = node.args[0].type
             assert source is not None
             return self.math(str(attr), args, source, t)
+        if op == "sample":
+            assert isinstance(attr, tuple)
+            mode, texels = attr
+            assert isinstance(texels, ArrayParam)
+            return arith.sample(str(mode), [float(a) for a in args], self.shape(texels), lambda place: float(self.load(texels, place)))
         if op == "table":
             assert isinstance(attr, Table)
             return attr.values[int(args[0])]

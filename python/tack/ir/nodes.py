@@ -83,6 +83,7 @@ class ArrayParam:
     rank: int
     layout: Layout
     read_only: bool = False  # of the argument; ``Kernel.written`` says what the kernel writes
+    texture: int = 0  # ``source.ArgumentSpec.texture``
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +159,9 @@ class Instr:
     store           (value, indices...), attr: Array
     load_flat       (index), attr: ArrayParam; flat row-major position of a contiguous array
     store_flat      (value, index), attr: ArrayParam
+    sample          (x, y, z), attr: (mode, ArrayParam of a texture); what the device's texture units give. mode: nearest or linear, where
+                    texel k has its centre at k + 0.5 and those at the edge stand for what is beyond; repeat, linear, where texel k of n has
+                    it at (k + 0.5) / n and texel n is texel 0 again. They mix texels in 1/256ths or finer
     atomic          (value, indices...), attr: (kind, Array); the old value. kind: add sub min max and or xor exchange.
                     kind cas takes (compare, value, indices...)
     add sub mul     ints wrap; floats IEEE

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from ..types import DType, Layout
 from .nodes import Extent
 
-__all__ = ["ArgumentSpec", "EntryPoint", "KernelSource", "ParamSlot", "RecordSite", "Step"]
+__all__ = ["INTERPOLATIONS", "WRAPS", "ArgumentSpec", "EntryPoint", "KernelSource", "ParamSlot", "RecordSite", "Step", "reading"]
 
 
 @dataclass(frozen=True, slots=True)
 class ParamSlot:
-    """One 64-bit word of an entry's parameter block. kind: pointer shape stride scalar extent start step sequence scratch records."""
+    """One 64-bit word of an entry's parameter block. kind: pointer shape stride scalar extent start step sequence scratch records
+    texture."""
 
     kind: str
     arg: int = 0
@@ -56,6 +58,16 @@ class ArgumentSpec:
     written: bool = False
     min: int = -(1 << 63)
     max: int = (1 << 63) - 1
+    texture: int = 0  # of an array that comes in a texture, how that is read: ``reading``
+
+
+INTERPOLATIONS: Final = ("linear", "nearest")
+WRAPS: Final = ("clamp", "repeat", "mirror")
+
+
+def reading(interp: str, wrap: str, hardware: bool) -> int:
+    """How a texture is read, as tack::Texture::reading() has it: a number from 1 on. ``hardware``: the device's texture units hold it."""
+    return 1 + INTERPOLATIONS.index(interp) * len(WRAPS) + WRAPS.index(wrap) + (6 if hardware else 0)
 
 
 @dataclass(frozen=True, slots=True)

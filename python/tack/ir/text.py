@@ -361,6 +361,8 @@ class _Printer:
             kind, array = attr if isinstance(attr, tuple) else ("?", None)
             values = 2 if kind == "cas" else 1
             return f"atomic_{kind}({self.array(array)}[{', '.join(args[values:])}], {', '.join(args[:values])})"
+        if op == "sample" and isinstance(attr, tuple):
+            return f"sample_{attr[0]}({self.array(attr[1])}, {', '.join(args)})"
         if op in INFIX:
             return f"{args[0]} {INFIX[op]} {args[1]}"
         if op in PREFIX:

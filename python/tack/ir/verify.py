@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
-from ..types import BOOL, DType, Layout, i64
+from ..types import BOOL, DType, Layout, f32, i64
 from .nodes import (
     ArrayParam,
     Block,
@@ -43,6 +43,7 @@ __all__ = [
     "MATH_FUNCTIONS",
     "OPERATIONS",
     "REDUCTIONS",
+    "SAMPLING",
     "InvalidIR",
     "Operation",
     "operations_table",
@@ -94,6 +95,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "store": Operation(("element", "index*"), "", "array"),
     "load_flat": Operation(("i64",), "element", "flat"),
     "store_flat": Operation(("element", "i64"), "", "flat"),
+    "sample": Operation(("T", "T", "T"), "T", "texture", "float"),
     "atomic": Operation(("element", "index*"), "element", "atomic"),  # cas has one element more, in front
     "add": Operation(_BINARY, "T"),
     "sub": Operation(_BINARY, "T"),
@@ -154,6 +156,7 @@ BIT_FUNCTIONS: Final[dict[str, Operation]] = {
     **dict.fromkeys(["rotl", "rotr", "mulhi", "add_sat", "sub_sat"], Operation(_BINARY, "T", among="int")),
 }
 ATOMICS: Final = ("add", "sub", "min", "max", "and", "or", "xor", "exchange", "cas")
+SAMPLING: Final = ("nearest", "linear", "repeat")
 REDUCTIONS: Final = ("add", "mul", "and", "or", "xor", "min", "max")
 GROUP_REDUCTIONS: Final = ("add", "min", "max")
 EXTENT_OPERATORS: Final[dict[str, int]] = {
@@ -466,6 +469,8 @@ class _Verifier:
             ok = a is None
         elif kind == "number":
             ok = isinstance(a, (bool, int, float))
+        elif kind == "texture":
+            ok = isinstance(a, tuple) and a[0] in SAMPLING and isinstance(a[1], ArrayParam) and a[1].texture > 0 and node.type == f32
         elif kind == "table":
             ok = isinstance(a, Table) and bool(a.values)
         elif kind == "scalar":

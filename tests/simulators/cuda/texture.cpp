@@ -7,15 +7,18 @@
 namespace sim::cuda {
 namespace {
 
-constexpr int float_format = 0x20, array_resource = 0;
-constexpr unsigned known_texture_flags = 1 | 2 | 0x20, normalized = 2;  // as integer, normalized coordinates, no trilinear optimization
+using abi::MemoryKind;
+using Side = abi::CopySide;
+using abi::Copy3D;
+
+constexpr unsigned known_texture_flags = 1 | abi::texture_normalized_coordinates | 0x20;  // as integer, ..., no trilinear optimization
 
 Copy3D in_3d(const Copy2D& copy) {
   const auto side = [](const Side2D& s) { return Side{s.x, s.y, 0, 0, s.kind, s.host, s.device, s.array, nullptr, s.pitch, 0}; };
   return {side(copy.from), side(copy.to), copy.width, copy.height, 1};
 }
 
-std::shared_ptr<ArrayObject> find_array(void* handle) { return Driver::instance().arrays.find(bits(handle)); }
+std::shared_ptr<ArrayObject> find_array(abi::Array handle) { return Driver::instance().arrays.find(bits(handle)); }
 
 // Where a row of a side starts.
 char* row(const Side& side, TexelArray* texels, std::size_t j, std::size_t k) {
@@ -23,14 +26,14 @@ char* row(const Side& side, TexelArray* texels, std::size_t j, std::size_t k) {
     const std::size_t line = ((side.z + k) * texels->rows() + side.y + j) * texels->width * texels->channels * sizeof(float);
     return reinterpret_cast<char*>(texels->texels.data()) + line + side.x;
   }
-  const bool host = side.kind == 1;
-  char* base = host ? static_cast<char*>(side.host) : pointer_to<char>(side.device);
+  const bool host = side.kind == MemoryKind::host;
+  char* base = host ? static_cast<char*>(const_cast<void*>(side.host)) : pointer_to<char>(side.device);
   return base + ((side.z + k) * side.height + side.y + j) * side.pitch + side.x;
 }
 
 Result check_side(const Side& side, const std::shared_ptr<ArrayObject>& array, const Copy3D& copy) {
   const std::size_t right = side.x + copy.width, bottom = side.y + copy.height, back = side.z + copy.depth;
-  if (side.kind == 3) {
+  if (side.kind == MemoryKind::array) {
     if (array == nullptr) return Result::invalid_handle;
     const TexelArray& t = *array->texels;
     return right <= t.width * t.channels * sizeof(float) && bottom <= t.rows() && back <= t.slices() ? Result::success
@@ -38,8 +41,8 @@ Result check_side(const Side& side, const std::shared_ptr<ArrayObject>& array, c
   }
   const std::size_t pitch = side.pitch, height = side.height;
   if (right > pitch || (copy.depth > 1 && bottom > height)) return Result::invalid_value;
-  const std::uintptr_t start = side.kind == 1 ? address_of(side.host) : side.device;
-  if (side.kind == 1) {
+  const std::uintptr_t start = side.kind == MemoryKind::host ? address_of(side.host) : side.device;
+  if (side.kind == MemoryKind::host) {
     if (!Memory::instance().is_device_address(start)) return Result::success;
   } else {
     const std::optional<Allocation> found = Memory::instance().find(start);
@@ -56,18 +59,18 @@ Result copy_3d(const ContextPtr& context, const Copy3D* given, Stream* stream, b
   Copy3D copy = *given;
   if (copy.width == 0 || copy.height == 0 || copy.depth == 0) return Result::success;
   for (Side* side : {&copy.from, &copy.to}) {
-    if (side->kind < 1 || side->kind > 3 || side->level != 0) return Result::invalid_value;
+    if (side->kind < MemoryKind::host || side->kind > MemoryKind::array || side->level != 0) return Result::invalid_value;
     if (side->pitch == 0) side->pitch = side->x + copy.width;
     if (side->height == 0) side->height = side->y + copy.height;
   }
-  const auto from = copy.from.kind == 3 ? find_array(copy.from.array) : nullptr;
-  const auto to = copy.to.kind == 3 ? find_array(copy.to.array) : nullptr;
+  const auto from = copy.from.kind == MemoryKind::array ? find_array(copy.from.array) : nullptr;
+  const auto to = copy.to.kind == MemoryKind::array ? find_array(copy.to.array) : nullptr;
   for (const Result checked : {check_side(copy.from, from, copy), check_side(copy.to, to, copy)}) {
     if (checked != Result::success) return checked;
   }
   // Rows of pageable host memory are taken at the call.
   std::shared_ptr<std::vector<char>> staged;
-  if (copy.from.kind == 1) {
+  if (copy.from.kind == MemoryKind::host) {
     staged = std::make_shared<std::vector<char>>();
     for (std::size_t k = 0; k < copy.depth; ++k) {
       for (std::size_t j = 0; j < copy.height; ++j) {
@@ -77,8 +80,8 @@ Result copy_3d(const ContextPtr& context, const Copy3D* given, Stream* stream, b
     }
   }
   const TaskPtr task = context->submit(*stream, [=] {
-    const Memory::Opened source(Memory::instance(), copy.from.kind == 2 ? copy.from.device : 0);
-    const Memory::Opened target(Memory::instance(), copy.to.kind == 2 ? copy.to.device : 0);
+    const Memory::Opened source(Memory::instance(), copy.from.kind == MemoryKind::device ? copy.from.device : 0);
+    const Memory::Opened target(Memory::instance(), copy.to.kind == MemoryKind::device ? copy.to.device : 0);
     for (std::size_t k = 0; k < copy.depth; ++k) {
       for (std::size_t j = 0; j < copy.height; ++j) {
         const char* start = staged != nullptr ? staged->data() + (k * copy.height + j) * copy.width
@@ -87,11 +90,12 @@ Result copy_3d(const ContextPtr& context, const Copy3D* given, Stream* stream, b
       }
     }
   });
-  if (wait || copy.to.kind == 1) context->queue.wait(task);
+  if (wait || copy.to.kind == MemoryKind::host) context->queue.wait(task);
   return context->state();
 }
 
-bool address_mode(int number, AddressMode& mode) {
+bool address_mode(abi::AddressMode given, AddressMode& mode) {
+  const int number = static_cast<int>(given);
   constexpr AddressMode modes[] = {AddressMode::wrap, AddressMode::clamp, AddressMode::mirror, AddressMode::border};
   if (number < 0 || number > 3) return false;
   mode = modes[number];
@@ -107,14 +111,14 @@ using namespace sim::cuda;
 #pragma GCC visibility push(default)
 extern "C" {
 
-Result cuArray3DCreate_v2(void** array, const ArrayDescription* description) {
+Result cuArray3DCreate_v2(abi::Array* array, const abi::ArrayDescription* description) {
   return call<"cuArray3DCreate_v2">([&](const ContextPtr& context) {
     if (array == nullptr || description == nullptr || description->width == 0 || (description->depth != 0 && description->height == 0)) {
       return Result::invalid_value;
     }
     const unsigned channels = description->channels;
     if (channels != 1 && channels != 2 && channels != 4) return Result::invalid_value;
-    if (description->format != float_format || description->flags != 0) return Result::not_supported;
+    if (description->format != abi::ArrayFormat::f32 || description->flags != 0) return Result::not_supported;
     if (description->width > 16384 || description->height > 16384 || description->depth > 16384) return Result::invalid_value;
     auto made = std::make_shared<ArrayObject>();
     made->context = context;
@@ -125,22 +129,22 @@ Result cuArray3DCreate_v2(void** array, const ArrayDescription* description) {
     made->texels->channels = channels;
     made->texels->device = context->device;
     made->texels->texels.assign(description->width * made->texels->rows() * made->texels->slices() * channels, -1.0e30f);
-    *array = handle_of<void*>(Driver::instance().arrays.add(made));
+    *array = handle_of<abi::Array>(Driver::instance().arrays.add(made));
     return Result::success;
   });
 }
 
-Result cuArray3DGetDescriptor_v2(ArrayDescription* description, void* array) {
+Result cuArray3DGetDescriptor_v2(abi::ArrayDescription* description, abi::Array array) {
   return call<"cuArray3DGetDescriptor_v2">([&](const ContextPtr&) {
     const auto found = find_array(array);
     if (found == nullptr) return Result::invalid_handle;
     if (description == nullptr) return Result::invalid_value;
-    *description = {found->texels->width, found->texels->height, found->texels->depth, float_format, found->texels->channels, 0};
+    *description = {found->texels->width, found->texels->height, found->texels->depth, abi::ArrayFormat::f32, found->texels->channels, 0};
     return Result::success;
   });
 }
 
-Result cuArrayDestroy(void* array) {
+Result cuArrayDestroy(abi::Array array) {
   return call<"cuArrayDestroy", Needs::context, Failing::afterwards>([&](const ContextPtr& context) {
     if (context->state() == Result::success) context->queue.wait_all();
     return Driver::instance().arrays.remove(bits(array)) == nullptr ? Result::invalid_handle : Result::success;
@@ -172,20 +176,21 @@ Result cuMemcpy2DAsync_v2(const Copy2D* copy, abi::Stream stream) {
   });
 }
 
-Result cuTexObjectCreate(unsigned long long* object, const ResourceDescription* resource, const TextureDescription* description,
-                         const void* view) {
+Result cuTexObjectCreate(abi::TextureObject* object, const abi::ResourceDescription* resource, const abi::TextureDescription* description,
+                         const abi::ResourceViewDescription* view) {
   return call<"cuTexObjectCreate">([&](const ContextPtr&) {
     if (object == nullptr || resource == nullptr || description == nullptr) return Result::invalid_value;
-    if (resource->kind != array_resource || view != nullptr) return Result::not_supported;
-    const auto array = find_array(resource->resource.array);
+    if (resource->kind != abi::ResourceKind::array || view != nullptr) return Result::not_supported;
+    const auto array = find_array(resource->content.array);
     if (array == nullptr) return Result::invalid_value;
-    if (resource->flags != 0 || (description->flags & ~known_texture_flags) != 0 || description->filter < 0 || description->filter > 1) {
+    if (resource->flags != 0 || (description->flags & ~known_texture_flags) != 0 || description->filter < abi::FilterMode::point ||
+        description->filter > abi::FilterMode::linear) {
       return Result::invalid_value;
     }
     auto made = std::make_shared<Texture>();
     made->array = array->texels;
-    made->linear = description->filter == 1;
-    made->normalized = (description->flags & normalized) != 0;
+    made->linear = description->filter == abi::FilterMode::linear;
+    made->normalized = (description->flags & abi::texture_normalized_coordinates) != 0;
     for (std::size_t i = 0; i < 3; ++i) {
       if (!address_mode(description->address[i], made->address[i])) return Result::invalid_value;
       // Without normalized coordinates wrap and mirror become clamp.
@@ -197,7 +202,7 @@ Result cuTexObjectCreate(unsigned long long* object, const ResourceDescription* 
   });
 }
 
-Result cuTexObjectDestroy(unsigned long long object) {
+Result cuTexObjectDestroy(abi::TextureObject object) {
   return call<"cuTexObjectDestroy", Needs::context, Failing::afterwards>(
       [&](const ContextPtr&) { return remove_texture(object) ? Result::success : Result::invalid_value; });
 }

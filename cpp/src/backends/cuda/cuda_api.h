@@ -65,6 +65,22 @@ struct Api {
   static constexpr auto pointer_ordinal = abi::PointerAttribute::device_ordinal;
   static constexpr unsigned int event_disable_timing = abi::event_disable_timing, host_alloc_portable = abi::host_alloc_portable;
 
+  /// What gpu/texture.h is made of.
+  struct Images {
+    using Array = abi::Array;
+    using Object = abi::TextureObject;
+    using ArrayDescription = abi::ArrayDescription;
+    using ArrayFormat = abi::ArrayFormat;
+    using Copy3D = abi::Copy3D;
+    using MemoryKind = abi::MemoryKind;
+    using ResourceDescription = abi::ResourceDescription;
+    using ResourceKind = abi::ResourceKind;
+    using TextureDescription = abi::TextureDescription;
+    using AddressMode = abi::AddressMode;
+    using FilterMode = abi::FilterMode;
+    static constexpr unsigned int normalized_coordinates = abi::texture_normalized_coordinates;
+  };
+
   using CompilerFunctions = abi::NvrtcFunctions;
   using CompileResult = abi::CompileResult;
   using Program = abi::Program;

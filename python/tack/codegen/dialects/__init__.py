@@ -12,7 +12,8 @@ __all__ = ["Dialect", "Parameter", "dialect_of"]
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A word of an entry: a pointer to global memory, whose ``dtype`` is None, or a number in the low bits. ``type``: as it is declared."""
+    """A word of an entry: a pointer to global memory or a texture, whose ``dtype`` is None, or a number in the low bits. ``type``: as it is
+    declared; ``Dialect.texture`` of a texture."""
 
     type: str
     name: str
@@ -52,6 +53,8 @@ class Dialect:
         atomics: (kind, type) -> a template of address and operands, relaxed, that answers the old value; ``{space}`` is the address's entry
             of ``spaces``. What is absent is made of a compare-exchange, or of an operation of the same bits: ("cas", u32) is always there,
             ("cas", u64) where the device has atomics of 64 bits. Records and prints take those of u64 if there are any, else of u32.
+        texture: the type of a parameter that is a 3-D texture of floats; empty where none is sampled by hardware.
+        sample: way of sampling (nearest, linear, repeat: see ``ir.nodes``) -> a template of texture, x, y and z.
         options: whether fast math is asked for -> the compiler's options.
         readable: architecture -> the one whose binary is text that people can read.
         reserved: words that no variable may have: keywords, and what the language or the printed code calls.
@@ -80,6 +83,8 @@ class Dialect:
     clz: Mapping[str, str]
     mulhi: Mapping[str, str]
     atomics: Mapping[tuple[str, str], str]
+    texture: str
+    sample: Mapping[str, str]
     options: Callable[[bool], str]
     readable: Callable[[str], str]
     reserved: frozenset[str]

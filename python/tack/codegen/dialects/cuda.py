@@ -58,7 +58,7 @@ def _readable(arch: str) -> str:
 
 _WORDS: Final = """__global__ __device__ __shared__ threadIdx blockIdx blockDim gridDim warpSize dim3 float2 float3 float4 half
 sqrtf floorf ceilf truncf rintf fabsf copysignf fmaf sqrt floor ceil trunc rint fabs copysign fma atomicAdd atomicSub atomicMin atomicMax
-atomicAnd atomicOr atomicXor atomicExch atomicCAS"""
+atomicAnd atomicOr atomicXor atomicExch atomicCAS cudaTextureObject_t tex3D"""
 
 CUDA: Final = Dialect(
     title="CUDA C++",
@@ -91,6 +91,8 @@ CUDA: Final = Dialect(
     clz={"u32": "__clz((int)({}))", "u64": "__clzll((long long)({}))"},
     mulhi={"i64": "__mul64hi({}, {})", "u64": "__umul64hi({}, {})"},
     atomics=_ATOMICS,
+    texture="cudaTextureObject_t",
+    sample=dict.fromkeys(("nearest", "linear", "repeat"), "tex3D<float>({}, {}, {}, {})"),  # the texture object says which
     options=_options,
     readable=_readable,
     reserved=C_WORDS | frozenset(_WORDS.split()),

@@ -121,6 +121,8 @@ MSL: Final = Dialect(
     clz={"u32": "clz({})", "u64": "(({0}) >> 32 != 0 ? clz((uint)(({0}) >> 32)) : 32 + clz((uint)({0})))"},
     mulhi={},
     atomics=_ATOMICS,
+    texture="",
+    sample={},
     options=_options,
     readable=_readable,
     reserved=C_WORDS | VECTOR_WORDS | frozenset(_WORDS.split()),

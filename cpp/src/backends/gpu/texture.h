@@ -1,0 +1,92 @@
+// backends/gpu/texture.h -- a volume in the form that texture units read: an array of the driver's, and the object that samples it.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+
+#include "backend.h"
+#include "backends/gpu/driver.h"
+
+namespace tack::gpu {
+
+/// Lives no longer than its device. `Api::Images` has the driver's types for it.
+template <class Api>
+class Texture final : public TextureImpl {
+ public:
+  /// `shape`: depth, height, width.
+  Texture(const typename Api::Context& context, std::array<std::size_t, 3> shape, Sampling sampling) : context_(context), shape_(shape) {
+    const typename Api::Scope scope(context_);
+    typename Images::ArrayDescription description{};
+    description.width = shape_[2];
+    description.height = shape_[1];
+    description.depth = shape_[0];
+    description.format = Images::ArrayFormat::f32;
+    description.channels = 1;
+    driver()("make a texture's array", driver().array_create, &array_, &description);
+    try {
+      make_object(sampling);
+    } catch (...) {
+      release_array();
+      throw;
+    }
+  }
+  ~Texture() override {
+    try {
+      const typename Api::Scope scope(context_);
+      // Queued work may still use it. A failure of that work comes out again at the next wait.
+      static_cast<void>(driver().stream_synchronize(stream));
+      driver().release(context_.log(), "free a texture", driver().texture_destroy, object_);
+      release_array();
+    } catch (const std::exception& error) {
+      Driver<Api>::log_failure(context_.log(), error);
+    }
+  }
+  Texture(const Texture&) = delete;
+  Texture& operator=(const Texture&) = delete;
+
+  std::uint64_t handle() const noexcept override { return std::bit_cast<std::uint64_t>(object_); }
+
+  void update(const void* texels) override {
+    const typename Api::Scope scope(context_);
+    typename Images::Copy3D copy{};
+    copy.from.kind = Images::MemoryKind::device;
+    copy.from.device = Api::address(texels);
+    copy.from.pitch = shape_[2] * sizeof(float);
+    copy.from.height = shape_[1];
+    copy.to.kind = Images::MemoryKind::array;
+    copy.to.array = array_;
+    copy.width = shape_[2] * sizeof(float);
+    copy.height = shape_[1];
+    copy.depth = shape_[0];
+    driver()("copy to a texture", driver().copy_3d, &copy, stream);
+  }
+
+ private:
+  using Images = typename Api::Images;
+  static constexpr typename Api::Stream stream = nullptr;  // see gpu/device.h
+
+  const Driver<Api>& driver() const noexcept { return context_.driver(); }
+
+  void make_object(Sampling sampling) {
+    const bool repeat = sampling == Sampling::repeat;
+    typename Images::ResourceDescription resource{};
+    resource.kind = Images::ResourceKind::array;
+    resource.content.array = array_;
+    typename Images::TextureDescription texture{};
+    for (auto& mode : texture.address) mode = repeat ? Images::AddressMode::wrap : Images::AddressMode::clamp;
+    texture.filter = sampling == Sampling::nearest ? Images::FilterMode::point : Images::FilterMode::linear;
+    texture.flags = repeat ? Images::normalized_coordinates : 0;
+    driver()("make a texture", driver().texture_create, &object_, &resource, &texture, nullptr);
+  }
+  void release_array() noexcept { driver().release(context_.log(), "free a texture's array", driver().array_destroy, array_); }
+
+  const typename Api::Context& context_;
+  const std::array<std::size_t, 3> shape_;
+  typename Images::Array array_{};
+  typename Images::Object object_{};
+};
+
+}  // namespace tack::gpu
