@@ -26,9 +26,10 @@ sys.path.insert(0, str(HERE))
 from data import CASES  # noqa: E402
 from start import FIRST_TACK, ten  # noqa: E402
 
-PEERS = ("tack_", "hand", "cpp", "numba_", "drjit_", "warp_", "quadrants_", "numpy_")
+PEERS = ("tack_", "plain", "hand", "cpp", "numba_", "drjit_", "warp_", "quadrants_", "numpy_")
 TITLE = {
     "tack_": "tack",
+    "plain": "tack, simd=1",
     "hand": "by hand",
     "cpp": "C++ -O3",
     "numba_": "numba",
@@ -38,7 +39,15 @@ TITLE = {
     "numpy_": "numpy",
 }
 CALLS = ["positional", "keywords", "globals", "attributes", "six", "numpy"]
-PACKAGE = {"tack_": "tack", "numba_": "numba", "drjit_": "drjit", "warp_": "warp", "quadrants_": "quadrants", "numpy_": "numpy"}
+PACKAGE = {
+    "tack_": "tack",
+    "plain": "tack",
+    "numba_": "numba",
+    "drjit_": "drjit",
+    "warp_": "warp",
+    "quadrants_": "quadrants",
+    "numpy_": "numpy",
+}
 
 
 class Worker:

@@ -7,6 +7,7 @@ import ast
 import itertools
 import linecache
 import random
+import re
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
@@ -163,21 +164,25 @@ def differing(a: dict[str, Any], b: dict[str, Any], *, skip: str = "") -> dict[s
 
 
 class Level:
-    """LLVM's level for what is compiled in a ``with`` block; the runtime itself always asks for one."""
+    """LLVM's level for what is compiled in a ``with`` block; the runtime itself always asks for one. ``wide``: launches run the copy of
+    the code that takes integers in 64 bits, whatever their numbers are."""
 
     value: int | None = None
+    wide = False
 
-    def __init__(self, value: int) -> None:
-        self.wanted = value
+    def __init__(self, value: int, wide: bool = False) -> None:
+        self.wanted = value, wide
 
     def __enter__(self) -> None:
-        Level.value = self.wanted
+        Level.value, Level.wide = self.wanted
 
     def __exit__(self, *exc: object) -> None:
-        Level.value = None
+        Level.value, Level.wide = None, False
 
     @staticmethod
     def compile(name: str, text: str, arch: str, optimize: int, output: str) -> bytes:
+        if Level.wide:
+            text = re.sub(r"br i1 %[\w.]+, label %narrow, label %wide", "br label %wide", text)
         return compile_for_cpu(name, text, arch, optimize if Level.value is None else Level.value, output)
 
 
@@ -192,15 +197,20 @@ class Way:
     width: int
     threads: int
     debug: bool = False
+    wide: bool = False
 
     def __str__(self) -> str:
         threads = f"{self.threads} thread{'s' if self.threads > 1 else ''}"
-        return f"-O{self.level}, simd={self.width or 'default'}, {threads}{', checked' if self.debug else ''}"
+        more = f"{', checked' if self.debug else ''}{', wide' if self.wide else ''}"
+        return f"-O{self.level}, simd={self.width or 'default'}, {threads}{more}"
 
 
-# Every level and width; and of a few of them checked, which must change nothing for programs that do nothing wrong.
+# Every level and width; many lanes; of a few of them checked, which must change nothing for programs that do nothing wrong, and the code
+# for large launches.
 ALL_WAYS = [Way(level, width, 1 + k % 2 * 3) for k, (level, width) in enumerate(itertools.product(LEVELS, WIDTHS))]
+ALL_WAYS += [Way(1, 16, 4), Way(2, 16, 1), Way(2, 32, 4), Way(3, 32, 1)]
 ALL_WAYS += [Way(1, 1, 1, True), Way(2, 0, 4, True), Way(3, 4, 1, True)]
+ALL_WAYS += [Way(1, 4, 1, wide=True), Way(2, 0, 4, wide=True), Way(3, 16, 1, wide=True)]
 
 
 class Compiled:
@@ -228,7 +238,7 @@ class Compiled:
         if way.width:
             self.ir.options["simd"] = way.width
         device = tack.device("cpu", num_threads=way.threads)
-        with Level(way.level):
+        with Level(way.level, way.wide):
             return device.build(build_source(self.ir, target_of(device, way.debug), math_library), b"")
 
     def run(self, kernel: Any, pieces: Iterable[tuple[int, int]]) -> dict[str, Any]:

@@ -325,7 +325,7 @@ def test_lanes_are_chosen_by_width_and_asked_for() -> None:
             build.store(o, build.same("add", build.load(x, i), build.const(t, 1)), i)
         return build_source(build.kernel, target(**changes), no_math).simd
 
-    assert [lanes(t, vector_bits=512) for t in (T.f32, T.f64, T.u8, T.i16)] == [16, 8, 32, 32]
+    assert [lanes(t, vector_bits=512) for t in (T.f32, T.f64, T.u8, T.i16)] == [16, 8, 64, 32]
     assert [lanes(t, vector_bits=256) for t in (T.f32, T.f64)] == [8, 4]
     assert lanes(T.f32, vector_bits=0) == 1
     assert lanes(T.f32, simd=4) == 4

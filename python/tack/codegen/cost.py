@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from ..ir.nodes import Array, Block, For, If, Instr, Scope, ScratchArray, While
 from .affine import access, constant, indices_of
 from .collapse import collapsible
+from .latency import registers_each
 from .llvm_tables import private_arrays, used_values
 from .params import EntryPlan
 from .uniform import Flow, analyse
 from .walk import Walk, instructions, nodes, run
 
-__all__ = ["MOST_LANES", "choose_lanes", "collapse_flow", "iteration_ns", "size_of"]
+__all__ = ["MOST_LANES", "choose_lanes", "collapse_flow", "flow_of", "iteration_ns", "size_of"]
 
 MOST_LANES = 64
 _LOCAL_BYTES = 1 << 16  # local arrays of all lanes together
@@ -25,7 +26,6 @@ _ATOMIC = 24.0  # in simple operations
 _PRIVATE, _PRIVATE_LANE = 4.0, 2.0  # of an atomic that a table replaces: among other scalar code, and of one lane
 _GATHER, _SCATTER = 5.0, 6.0  # of one lane; what a scalar load or store costs is 1
 _COLUMNS = 4  # assumed of a short dimension whose length is not known
-_CHAIN = 40  # instructions of a loop that lanes leave one by one, up to which two vectors take turns in the pipeline
 
 
 @dataclass(slots=True)
@@ -65,6 +65,12 @@ def local_bytes(entry: EntryPlan) -> int:
     return total
 
 
+def flow_of(entry: EntryPlan, lanes: int) -> Flow:
+    """What differs between so many lanes along the last dimension."""
+    root = {r.var for r in entry.reductions}
+    return analyse(entry.prologue, entry.body, lanes, entry.rank, entry.step[-1] if entry.step else None, root)
+
+
 def choose_lanes(entry: EntryPlan, vector_bits: int, wanted: int) -> int:
     """How many iterations the code runs at a time. ``wanted``: what the user asked for, 0 for the model's choice."""
     if entry.single or any(i.op == "record" for i in instructions(entry.body)):
@@ -83,7 +89,7 @@ def choose_lanes(entry: EntryPlan, vector_bits: int, wanted: int) -> int:
     if vector_bits < 128:
         return 1
     usual = max(2, vector_bits // 32)
-    flow = analyse(entry.prologue, entry.body, usual, entry.rank, entry.step[-1], {r.var for r in entry.reductions})
+    flow = flow_of(entry, usual)
     tally = _Tally({p.array for p in private_arrays(entry, flow, used_values(entry.prologue, entry.body))})
     run(_weigh(entry.body, flow, 1.0, 1.0, vector_bits, tally))
     total = sum(tally.by_bits.values())
@@ -95,8 +101,8 @@ def choose_lanes(entry: EntryPlan, vector_bits: int, wanted: int) -> int:
         width *= 2
     if tally.vector >= 0.9 * tally.scalar:
         return 1
-    lanes = max(2, vector_bits // max(width, 16))
-    return min(2 * lanes if _waits(entry, flow) else lanes, most)
+    lanes = max(2, vector_bits // width)
+    return min(lanes * registers_each(entry.body, flow, lanes, width, vector_bits), most)
 
 
 def collapse_flow(entry: EntryPlan, lanes: int, vector_bits: int) -> Flow | None:
@@ -109,18 +115,6 @@ def collapse_flow(entry: EntryPlan, lanes: int, vector_bits: int) -> Flow | None
         run(_weigh(entry.body, flow, 1.0, 1.0, max(vector_bits, 128), tally))
     # Taken row by row, a short row costs what a vector of iterations costs.
     return flows[1] if tallies[1].vector * (entry.columns or _COLUMNS) < tallies[0].vector * lanes else None
-
-
-def _waits(entry: EntryPlan, flow: Flow) -> bool:
-    """Whether the time goes into short loops that each lane leaves by itself, where every round waits for the last one's results."""
-    for node in nodes(entry.body):
-        if not isinstance(node, While) or node not in flow.divergent:
-            continue
-        inside = list(nodes(node.test, node.body))
-        work = [n for n in inside if isinstance(n, Instr) and n.op not in ("const", "arg", "shape", "get", "set")]
-        if len(work) <= _CHAIN and not any(n.op in ("load", "load_flat", "store", "store_flat", "atomic") for n in work):
-            return all(isinstance(n, Instr | If) for n in inside)
-    return False
 
 
 def _weigh(block: Block, flow: Flow, rounds: float, idle: float, vector_bits: int, tally: _Tally) -> Walk[None]:

@@ -14,6 +14,7 @@ from ..ir.nodes import Block, Break, Continue, For, If, Instr, Leave, Node, Scop
 from ..ir.records import MAX_VALUES
 from ..types import BOOL
 from .affine import constant
+from .llvm_division import Division, divide
 from .llvm_memory import Memory, Values, Words
 from .llvm_ops import Arithmetic
 from .llvm_records import check, record
@@ -26,6 +27,7 @@ from .walk import Walk, run
 
 __all__ = ["WORDS", "Body", "Divided"]
 
+_SHORT, _COPIES = 24, 6  # statements of a loop that is printed several times, and how often
 WORDS = frozenset({"arg", "shape", "sequence"})  # values that every function has at hand
 
 
@@ -68,6 +70,7 @@ class Body:
         self.labels: dict[Target, str] = {}  # ("exit", None): where the function ends
         self.kept: dict[Var, str] = {}
         self.math_calls: dict[tuple[LibraryCall, int], None] = {}  # library functions and lanes, in order of appearance
+        self.divisions: dict[Division, None] = {}  # functions that divide lane by lane, likewise
         self._word_vectors: dict[str, str] = {}
         self.index: list[str] = []  # the launch's indices; the last one is lane 0's
         self.index_vectors: dict[int, str] = {}  # lane by lane, of those that are no lane 0 and a constant step
@@ -334,6 +337,16 @@ class Body:
 
         yield self._loop(node, mask, node.test, test, None, None)
 
+    def _rounds_printed(self, node: For | While) -> int:
+        """How often a loop's body is printed. Of short ones taken one by one several rounds follow each other, each with its own exit: the
+        branches of a few rounds are predicted better than one branch back that is taken all but once.
+        """
+        if self.lanes > 1 or not isinstance(node, For) or constant(node.step) != 1 or constant(node.stop) is not None:
+            return 1
+        body = node.body.body
+        short = len(body) <= _SHORT and all(isinstance(n, Instr) and n.op not in ("atomic", "call", "record", "check") for n in body)
+        return _COPIES if short else 1
+
     def _loop(
         self,
         node: For | While,
@@ -368,15 +381,22 @@ class Body:
             more = self.values.any(inside)
         w.cbr(more, body, finished)
         w.start(body)
-        self._clear(continues)
-        if enter is not None:
-            enter()
-        self.loops.append((breaks, continues))
-        yield self._block(node.body, inside)
-        self.loops.pop()
-        w.start(latch)
-        if advance is not None:
-            advance()
+        for left in reversed(range(self._rounds_printed(node))):
+            self._clear(continues)
+            if enter is not None:
+                enter()
+            self.loops.append((breaks, continues))
+            yield self._block(node.body, inside)
+            self.loops.pop()
+            w.start(latch)
+            if advance is not None:
+                advance()
+            if left:
+                body, latch = w.label("loop.body"), w.label("loop.next")
+                self.labels[continues] = latch
+                more, _ = test()
+                w.cbr(more, body, finished)
+                w.start(body)
         if divergent:
             gone = tuple(t for t in flow.inner_exits.get(node, ()) if t != continues)
             rest = self._remaining(inside, gone)
@@ -454,6 +474,8 @@ class Body:
             name = w.op(
                 hint, f"select i1 {values.scalar(node.args[0])}, {t} {values.vector(node.args[1])}, {t} {values.vector(node.args[2])}"
             )
+        elif flow.form(node) is None and op in ("quot", "rem"):
+            name = divide(self, node, hint)
         elif flow.form(node) is None:
             name = self.arithmetic.emit(node, self.lanes, [values.vector(a) for a in node.args], hint)
         else:

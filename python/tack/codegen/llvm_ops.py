@@ -28,9 +28,12 @@ _MATH = {
 
 
 class Arithmetic:
-    """``declare`` notes an intrinsic's declaration; ``fast`` puts LLVM's fast flag on float operations."""
+    """``declare`` notes an intrinsic's declaration; ``fast`` puts LLVM's fast flag on float operations. ``wide_conversions``: the machine
+    converts between vectors of 64-bit integers and floats. ``x86_bits``: of its registers, 0 on other machines."""
 
-    def __init__(self, writer: Writer, declare: Callable[[str, str], None], fast: bool) -> None:
+    def __init__(self, writer: Writer, declare: Callable[[str, str], None], fast: bool, x86_bits: int = 0) -> None:
+        self.x86_bits = x86_bits
+        self.wide_conversions = x86_bits == 512
         self.w = writer
         self.declare = declare
         self.fast = "fast " if fast else ""
@@ -99,10 +102,41 @@ class Arithmetic:
             name = f"llvm.{'s' if dtype.is_signed else 'u'}{op}.{suffix(dtype, lanes)}"
             return self.call(hint, name, t, [(t, a), (t, b)])
         cond = "i1" if lanes == 1 else f"<{lanes} x i1>"
+        if lanes > 1 and self.x86_bits and _maybe_nan(a) and lanes * dtype.bits >= 128:
+            picked = self._x86_minmax(op, dtype, lanes, b, a, hint)
+            nan = self.w.op(f"{hint}.nan", f"fcmp uno {t} {a}, {a}")
+            return self.w.op(hint, f"select {cond} {nan}, {t} {b}, {t} {picked}")
         closer = self.w.op(f"{hint}.b", f"fcmp {'olt' if op == 'min' else 'ogt'} {t} {b}, {a}")
         picked = self.w.op(f"{hint}.ab", f"select {cond} {closer}, {t} {b}, {t} {a}")
         nan = self.w.op(f"{hint}.nan", f"fcmp uno {t} {a}, {a}")
         return self.w.op(hint, f"select {cond} {nan}, {t} {b}, {t} {picked}")
+
+    def _x86_minmax(self, op: str, dtype: DType, lanes: int, a: str, b: str, hint: str) -> str:
+        """The instruction, which is ``a`` < ``b`` ? ``a`` : ``b``. LLVM makes a comparison of it where a select follows; here none does."""
+        bits = min(self.x86_bits, lanes * dtype.bits)
+        n = bits // dtype.bits
+        kind = {32: "ps", 64: "pd"}[dtype.bits]
+        name = {128: f"llvm.x86.sse{'2' if dtype.bits == 64 else ''}.{op}.{kind}", 256: f"llvm.x86.avx.{op}.{kind}.256"}.get(
+            bits, f"llvm.x86.avx512.{op}.{kind}.512"
+        )
+        part, whole = llvm_type(dtype, n), llvm_type(dtype, lanes)
+        parts: list[str] = []
+        for k in range(0, lanes, n):
+            pieces = [a, b]
+            if n < lanes:
+                order = ", ".join(f"i32 {k + j}" for j in range(n))
+                pieces = [self.w.op("part", f"shufflevector {whole} {v}, {whole} poison, <{n} x i32> <{order}>") for v in pieces]
+            arguments = [(part, v) for v in pieces] + ([("i32", "4")] if bits == 512 else [])  # 4: rounds as the machine is set
+            parts.append(self.call(hint, name, part, arguments))
+        while len(parts) > 1:
+            size = lanes // len(parts)
+            order = ", ".join(f"i32 {j}" for j in range(2 * size))
+            t = llvm_type(dtype, size)
+            parts = [
+                self.w.op("parts", f"shufflevector {t} {x}, {t} {y}, <{2 * size} x i32> <{order}>")
+                for x, y in zip(parts[::2], parts[1::2], strict=True)
+            ]
+        return parts[0]
 
     def _cast(self, source: DType, to: DType, lanes: int, value: str, hint: str) -> str:
         a, b = llvm_type(source, lanes), llvm_type(to, lanes)
@@ -211,3 +245,8 @@ def _last_float(dtype: DType, limit: int) -> float:
 def _type(instr: Instr) -> DType:
     assert instr.type is not None
     return instr.type
+
+
+def _maybe_nan(text: str) -> bool:
+    """Whether a value's text is no constant."""
+    return text.startswith("%")

@@ -80,7 +80,8 @@ class _Locals(dict[ScratchArray, str]):
 class _PieceBody(Body):
     def __init__(self, pieces: Pieces, outer: Body, piece: Piece) -> None:
         w = Writer()
-        arithmetic = Arithmetic(w, outer.arithmetic.declare, bool(outer.arithmetic.fast))
+        of = outer.arithmetic
+        arithmetic = Arithmetic(w, of.declare, bool(of.fast), of.x86_bits)
         words = Words(w, outer.words.slots)
         words.about = outer.words.about
         super().__init__(w, arithmetic, outer.flow, words, [], outer.hints, set())
@@ -88,7 +89,7 @@ class _PieceBody(Body):
         self.divided = pieces
         self.memory.used = outer.memory.used
         self.memory.locals = _Locals(self)
-        self.calls, self.math_calls = outer.calls, outer.math_calls
+        self.calls, self.math_calls, self.divisions = outer.calls, outer.math_calls, outer.divisions
         self.labels = self._labels = _Labels(w)
         self.loops = list(outer.loops)
         self.parameters = ["ptr noalias readonly %words"]

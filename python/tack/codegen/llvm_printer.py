@@ -9,16 +9,19 @@ dimensions in a loop of its own. Very large bodies are divided among functions.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from ..ir.nodes import ArrayParam, Instr, Var
+from ..ir.nodes import ArrayParam, Instr, ScalarParam, Var
 from ..ir.source import EntryPoint
 from ..ir.target import Target
 from ..types import i32
 from .affine import access, indices_of
+from .carried import split_carried
 from .collapse import SHORT, Pair, flat_arrays
-from .cost import choose_lanes, collapse_flow, iteration_ns, local_arrays, size_of
+from .cost import choose_lanes, collapse_flow, flow_of, iteration_ns, local_arrays, size_of
+from .joins import join_in_place
 from .llvm_body import Body
+from .llvm_division import Division, lane_function
 from .llvm_memory import Words
 from .llvm_ops import Arithmetic
 from .llvm_pieces import Pieces
@@ -27,11 +30,12 @@ from .llvm_reduce import Accumulators
 from .llvm_tables import Tables, private_arrays, used_values
 from .llvm_text import Writer, identifier
 from .lower import LibraryCall, MathLibrary
+from .narrow import Narrowed, narrow
 from .params import EntryPlan, Plan
 from .pieces import divide
 from .shared_math import print_function
 from .streams import address_slice, anchor, leading_loads, streamed_store
-from .uniform import Flow, analyse
+from .uniform import Flow
 from .walk import instructions
 
 __all__ = ["Module", "print_module"]
@@ -64,16 +68,27 @@ def print_module(name: str, plan: Plan, target: Target, options: dict[str, objec
     functions: list[str] = []
     calls: set[str] = set()  # functions that write records
     math_calls: dict[tuple[LibraryCall, int], None] = {}
+    divisions: dict[Division, None] = {}
     for entry in plan.entries:
-        lanes = choose_lanes(entry, target.vector_bits, wanted)
-        printer = _Entry(entry, lanes, target, fast, declare, plan.stops)
+        if wanted != 1 and target.vector_bits >= 128 and not entry.single:
+            join_in_place(entry.body)
+            split_carried(entry.body, {r.var for r in entry.reductions}, lambda entry=entry: flow_of(entry, 2))  # type: ignore[misc]
+        narrowed = narrow(entry, flow_of(entry, 2)) if wanted != 1 and target.vector_bits >= 128 else None
+        lanes = choose_lanes(entry if narrowed is None else replace(entry, body=narrowed.body), target.vector_bits, wanted)
+        printer = _Entry(entry, narrowed if lanes > 1 else None, lanes, target, fast, declare, plan.stops)
         functions.append(printer.function())
         calls |= printer.body.calls
-        for body in filter(None, (printer.body, printer.collapsed)):
+        for body in printer.bodies:
             math_calls |= body.math_calls
+            divisions |= body.divisions
         module.entries.append(EntryPoint(entry.symbol, list(entry.slots.order), 1 if entry.reductions else entry.rank, printer.cost))
         module.lanes = max(module.lanes, lanes)
-    functions += [print_function(call, lanes, math, fast, declare) for call, lanes in math_calls]
+    x86_bits = target.vector_bits if target.arch.startswith("x86-64") else 0
+    for call, lanes in math_calls:
+        text, found = print_function(call, lanes, math, lambda w: Arithmetic(w, declare, fast, x86_bits))
+        functions.append(text)
+        divisions |= found
+    functions += [lane_function(*division) for division in divisions]
     head = [f"; tack kernel {identifier(name)} for {target.arch}", ""]
     width = f' "prefer-vector-width"="{target.vector_bits}" "min-legal-vector-width"="{target.vector_bits}"' if target.vector_bits else ""
     if calls:
@@ -95,18 +110,33 @@ def print_module(name: str, plan: Plan, target: Target, options: dict[str, objec
 
 
 class _Entry:
-    def __init__(self, entry: EntryPlan, lanes: int, target: Target, fast: bool, declare: Callable[[str, str], None], stops: bool) -> None:
+    def __init__(
+        self,
+        entry: EntryPlan,
+        narrowed: Narrowed | None,
+        lanes: int,
+        target: Target,
+        fast: bool,
+        declare: Callable[[str, str], None],
+        stops: bool,
+    ) -> None:
+        """``narrowed``: the body in 32 bits, to be run where a launch's numbers allow that."""
         self.stops = stops
+        self.assumptions = [] if narrowed is None else narrowed.assumptions
+        self.wide = entry if self.assumptions else None
+        if narrowed is not None:
+            entry = replace(entry, body=narrowed.body)
         self.entry, self.lanes, self.target = entry, lanes, target
         self.declare = declare
         self.w = Writer()
+        self.bodies: list[Body] = []
         root = {r.var for r in entry.reductions}
-        self.flow: Flow = analyse(entry.prologue, entry.body, lanes, entry.rank, entry.step[-1] if entry.step else None, root)
+        self.flow: Flow = flow_of(entry, lanes)
         self.words = Words(self.w, entry.slots)
-        arithmetic = Arithmetic(self.w, declare, fast)
+        arithmetic = Arithmetic(self.w, declare, fast, target.vector_bits if target.arch.startswith("x86-64") else 0)
         self.used = used_values(entry.prologue, entry.body)
         self.arithmetic = arithmetic
-        self.body = self._body(self.flow)
+        self.body = self._body(self.entry, self.flow)
         division = divide((entry.prologue, entry.body), self.flow, root)
         self.pieces = self.body.divided = None if division is None else Pieces(entry.symbol, division)
         self.reductions = Accumulators(self.body, entry.reductions) if entry.reductions else None
@@ -115,17 +145,18 @@ class _Entry:
         self.stream = streamed_store(entry, self.flow) if x86 and not stops else None  # a failed check leaves past the fence
         self.anchor = self.stream or (anchor(entry, self.flow) if x86 and target.vector_bits >= 256 else None)
         self.body.memory.leading = leading_loads(entry, self.flow)
+        self.once = False  # whether the body is printed once, under a mask
         self.streaming = ""  # i1: whether this launch bypasses the caches
         pairs = collapse_flow(entry, lanes, target.vector_bits)
-        self.collapsed = None if pairs is None else self._body(pairs)
+        self.collapsed = None if pairs is None else self._body(self.entry, pairs)
         arrays = [] if stops or division is not None else private_arrays(entry, self.flow, self.used)
         self.tables = Tables(self.w, self.words, arithmetic, entry, arrays) if arrays else None
         self.cost = -1.0 if entry.single else iteration_ns(entry, self.flow, {p.array for p in arrays})
 
-    def _body(self, flow: Flow) -> Body:
-        entry = self.entry
+    def _body(self, entry: EntryPlan, flow: Flow) -> Body:
         body = Body(self.w, self.arithmetic, flow, self.words, local_arrays(entry), _hints(entry), {r.var for r in entry.reductions})
         body.memory.used = self.used
+        self.bodies.append(body)
         return body
 
     def function(self) -> str:
@@ -136,6 +167,8 @@ class _Entry:
         w.cbr(w.op("some", "icmp slt i64 %begin, %end"), start, done)
         w.start(start)
         self.body.labels["exit", None] = done
+        if self.wide is not None:
+            self._wide(self.wide, done)
         if self.tables is not None:
             self._private(self.tables, done)
         self._launch(done, self.tables is None)
@@ -146,6 +179,52 @@ class _Entry:
         signature = f"define void @{self.entry.symbol}(ptr noalias readonly %words, i64 %begin, i64 %end) #0 {{"
         pieces = [] if self.pieces is None else self.pieces.functions
         return "\n".join([*pieces, *head, signature, "entry:", *w.entry, *w.lines, "}", ""])
+
+    def _wide(self, entry: EntryPlan, done: str) -> None:
+        """The body in 64 bits, for the few launches that need it: one copy, always under a mask. What follows it is the other one."""
+        w = self.w
+        narrow, wide = w.label("narrow"), w.label("wide")
+        w.cbr(self._all_fit(), narrow, wide)
+        w.start(wide)
+        flow = flow_of(entry, self.lanes)
+        saved = self.entry, self.flow, self.body, self.anchor, self.stream, self.tables, self.used
+        self.entry, self.flow, self.anchor, self.stream, self.tables = entry, flow, None, None, None
+        self.used = used_values(entry.prologue, entry.body)
+        self.body = self._body(entry, flow)
+        self.body.labels["exit", None] = done
+        self.once = True
+        self.body.straight(entry.prologue)
+        self._iterations("%begin", "%end")
+        w.br(done)
+        self.once = False
+        self.entry, self.flow, self.body, self.anchor, self.stream, self.tables, self.used = saved
+        w.start(narrow)
+
+    def _all_fit(self) -> str:
+        """Whether the launch's numbers are what the narrow body takes them for."""
+        w = self.w
+        result = ""
+        for kind, *what in self.assumptions:
+            if kind == "arg":
+                param, lowest = what
+                assert isinstance(param, ScalarParam)
+                assert isinstance(lowest, int)
+                tests = [(self.words.scalar(param), lowest)]
+            elif kind == "shape":
+                array, dim = what
+                assert isinstance(array, ArrayParam)
+                assert isinstance(dim, int)
+                tests = [(self.words.shape(array, dim), 0)]
+            else:
+                (dim,) = what
+                assert isinstance(dim, int)
+                last = w.op("last", f"sub i64 {self._count(dim)}, 1")
+                tests = [(self._index(dim, v, "bound"), i32.min) for v in ("0", last)]
+            for value, lowest in tests:
+                from_low = value if lowest == 0 else w.op("from", f"sub i64 {value}, {lowest}")
+                ok = w.op("fits", f"icmp ult i64 {from_low}, {i32.max - lowest + 1}")
+                result = w.op("fit", f"and i1 {result}, {ok}") if result else ok
+        return result
 
     def _private(self, tables: Tables, done: str) -> None:
         """A copy of the loop that updates small arrays in tables of its own. What follows it, for the other launches, is bound by its
@@ -303,7 +382,7 @@ class _Entry:
             return
         some, part = w.label("some.lanes"), w.label("part")
         count = w.once("lanes.on", "alloca i64, align 8")
-        if self.size > _ONE_COPY or self.pieces is not None:
+        if self.size > _ONE_COPY or self.pieces is not None or self.once:
             w.start(part)
             now = w.op("i", f"load i64, ptr {at}")
             left = w.op("left", f"sub nsw i64 {last}, {now}")

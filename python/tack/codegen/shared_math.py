@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ..ir.nodes import Block
 from .legalize import simplify
 from .llvm_body import Body
+from .llvm_division import Division
 from .llvm_memory import Words
 from .llvm_ops import Arithmetic
 from .llvm_text import Writer, llvm_type, shared_name
@@ -17,8 +18,12 @@ from .uniform import analyse
 __all__ = ["print_function"]
 
 
-def print_function(call: LibraryCall, lanes: int, math: MathLibrary, fast: bool, declare: Callable[[str, str], None]) -> str:
-    """The definition of a library function for ``lanes`` lanes, all of which are on. It reads and writes no memory."""
+def print_function(
+    call: LibraryCall, lanes: int, math: MathLibrary, arithmetic: Callable[[Writer], Arithmetic]
+) -> tuple[str, dict[Division, None]]:
+    """The definition of a library function for ``lanes`` lanes, all of which are on, and the lane by lane divisions that it calls.
+    It reads and writes no memory.
+    """
     function = math(*call)
     lowering = Lowering(math, False, False)
     body = lowering.block(function.body)
@@ -27,7 +32,7 @@ def print_function(call: LibraryCall, lanes: int, math: MathLibrary, fast: bool,
     w = Writer()
     varying = {*function.params, result} if lanes > 1 else set()
     flow = analyse(Block(), body, lanes, 0, None, varying)
-    printer = Body(w, Arithmetic(w, declare, fast), flow, Words(w, Slots()), [], {}, varying)
+    printer = Body(w, arithmetic(w), flow, Words(w, Slots()), [], {}, varying)
     arguments = []
     for var in function.params:
         name = f"%{w.label('argument')}"
@@ -36,4 +41,4 @@ def print_function(call: LibraryCall, lanes: int, math: MathLibrary, fast: bool,
     printer.straight(body)
     w.do(f"ret {llvm_type(result.type, lanes)} {printer.get(result, 'result')}")
     head = f"define internal fastcc {llvm_type(result.type, lanes)} {shared_name(*call, lanes)}({', '.join(arguments)}) #3 {{"
-    return "\n".join([head, "entry:", *w.entry, *w.lines, "}", ""])
+    return "\n".join([head, "entry:", *w.entry, *w.lines, "}", ""]), printer.divisions

@@ -3,6 +3,8 @@
 A *region* is a part of the body that the same lanes run: the arm of an If whose condition differs, the body of a loop that lanes leave at
 different times, and what follows a jump that only some took. The body itself is region 0. A variable whose accesses all lie in one
 region and those inside it never needs a mask for what is set in that very region, and is one scalar if only uniform values are set there.
+Nor does one that only a loop reads, which is set anew before each run of it, for what is set where all lanes that are off have left the
+loop: nobody looks at what becomes of their values, and the next round need not wait for the mask.
 """
 
 from __future__ import annotations
@@ -61,12 +63,22 @@ class _Analysis:
         flow.exits, flow.inner_exits, flow.targets = {}, {}, set()
         self.loops: list[tuple[For | While | None, int]] = [(None, 0)]
         self.scopes: dict[Scope, int] = {}
+        self.left: dict[int, For | While] = {}  # of a region inside a loop, where the lanes that are off have left that loop
+        self.readers: dict[Var, tuple[For | While | None, ...]] = {}  # the loops around all reads, outermost first
+        self.fresh: dict[Var, set[For | While]] = {}  # loops in front of which a variable is set in the same block
         for block in blocks:
             run(self._block(block, 0))
         flow.masked = set()
         for var, sets in self.sets.items():
             common = self.common[var]
-            flow.masked |= {instr for region, instr in sets if instr is not None and region != common}
+            loop = self.readers[var][-1] if self.readers.get(var) else None
+            if loop is not None and (var in self.root or loop not in self.fresh.get(var, ())):
+                loop = None
+            for region, instr in sets:
+                if region != common and (loop is None or self.left.get(region) is not loop):
+                    self._vary(var)
+                    if instr is not None:
+                        flow.masked.add(instr)
 
     def _region(self, parent: int) -> int:
         self.parent.append(parent)
@@ -81,7 +93,8 @@ class _Analysis:
                 a = self.parent[a]
             else:
                 b = self.parent[b]
-        if var not in self.flow.varying and a != self.common.get(var) and any(of != a for of, _ in self.sets.get(var, ())):
+        moved = var not in self.flow.varying and a != self.common.get(var)
+        if moved and any(of != a and of not in self.left for of, _ in self.sets.get(var, ())):
             self._vary(var)  # set where only some lanes are; the common region only moves outwards
         self.common[var] = a
 
@@ -94,7 +107,7 @@ class _Analysis:
     def _set(self, var: Var, region: int, instr: Instr | None, differs: bool) -> None:
         self._touch(var, region)
         self.sets.setdefault(var, []).append((region, instr))
-        if differs or region != self.common[var]:
+        if differs or (region != self.common[var] and region not in self.left):  # of those in ``left``, the end of the round tells
             self._vary(var)
 
     def _split(self, node: Node) -> None:
@@ -131,18 +144,37 @@ class _Analysis:
         if instr.op == "get":
             assert isinstance(instr.attr, Var)
             self._touch(instr.attr, region)
+            self._read(instr.attr)
         elif instr.op == "set":
             assert isinstance(instr.attr, Var)
             self._set(instr.attr, region, instr, not flow.uniform(instr.args[0]))
 
+    def _read(self, var: Var) -> None:
+        loops = tuple(loop for loop, _ in self.loops)
+        known = self.readers.get(var)
+        if known is None or known == loops:
+            self.readers[var] = loops
+            return
+        same = 0
+        while same < min(len(known), len(loops)) and known[same] is loops[same]:
+            same += 1
+        self.readers[var] = known[:same]
+
     def _block(self, block: Block, region: int) -> Walk[dict[Target, None]]:
         """Visits a block; answers where lanes that entered it may have jumped to."""
         flow = self.flow
+        assigned: list[Var] = []
         gone: dict[Target, None] = {}  # ordered, so that the text is the same in every process
         for node in block.body:
             if isinstance(node, Instr):
                 self._instr(node, region)
+                if node.op == "set":
+                    assert isinstance(node.attr, Var)
+                    assigned.append(node.attr)
                 continue
+            if isinstance(node, For | While):
+                for var in assigned:
+                    self.fresh.setdefault(var, set()).add(node)
             if isinstance(node, Break | Continue | Leave):
                 if isinstance(node, Leave):
                     target: Target = ("leave", node.scope)
@@ -172,7 +204,10 @@ class _Analysis:
                 left = yield self._loop(node, region)
             if left:
                 flow.exits[node] = tuple(left)
+                loop = self.left.get(region)
                 region = self._region(region)
+                if loop is not None and all(target in (("break", loop), ("continue", None)) for target in left):
+                    self.left[region] = loop
                 gone |= left
         return gone
 
@@ -183,7 +218,10 @@ class _Analysis:
 
     def _loop(self, node: For | While, region: int) -> Walk[dict[Target, None]]:
         flow = self.flow
-        inside = self._region(region) if node in flow.divergent else region
+        inside = region
+        if node in flow.divergent:
+            inside = self._region(region)
+            self.left[inside] = node
         left: dict[Target, None]
         self.loops.append((node, inside))
         if isinstance(node, For):

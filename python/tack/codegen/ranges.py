@@ -1,0 +1,321 @@
+"""Which values integers can have: intervals, from constants, types, conditions and loop bounds.
+
+Told to ``assume``, it takes integer arguments, lengths and indices of the launch for numbers of 31 bits and a sign (divisors that are
+arguments for positive ones), and notes which of them it was asked about: the printer has that checked when a launch starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+
+from ..ir.nodes import Block, For, If, Instr, ScalarParam, Scope, Var, While
+from ..types import DType, i32, i64
+from .affine import constant
+from .walk import Walk, blocks_of, instructions, run, variables_set
+
+__all__ = ["Assumption", "Interval", "Ranges", "fits", "loop_depth"]
+
+Interval = tuple[int, int]
+# ("arg", parameter, lowest), ("shape", array, dimension) or ("index", dimension): a number of 31 bits, or from ``lowest`` on.
+Assumption = tuple[object, ...]
+
+_STEPS_DOWN = (0, i32.min, i64.min)
+_STEPS_UP = (i32.max, i64.max)
+_PASSES = 3  # over a loop, after which a variable that is not settled may be anything
+
+
+def fits(interval: Interval) -> bool:
+    """Whether 32 bits and a sign hold all of it."""
+    return i32.min <= interval[0] and interval[1] <= i32.max
+
+
+def _join(a: Interval, b: Interval) -> Interval:
+    return min(a[0], b[0]), max(a[1], b[1])
+
+
+def _whole(t: DType | None) -> Interval:
+    return (0, 1) if t is None or not t.is_int else (t.min, t.max)
+
+
+@dataclass(frozen=True, slots=True)
+class _Launch:
+    """The loop's constant starts and steps per dimension, None where they are not known."""
+
+    start: tuple[int | None, ...]
+    step: tuple[int | None, ...]
+
+
+class Ranges:
+    """Intervals of the integer values of ``blocks``, which run one after the other."""
+
+    def __init__(self, start: list[int | None], step: list[int | None], assume: bool, *blocks: Block) -> None:
+        self.launch = _Launch(tuple(start), tuple(step))
+        self.assume = assume
+        self.assumptions: dict[Assumption, None] = {}
+        self.of: dict[Instr, Interval] = {}
+        self._env: dict[Var, Interval] = {}
+        self._changed: list[dict[Var, Interval]] = [{}]  # per structured node around: what its sets may leave
+        self._version: dict[Var, int] = {}
+        self._read: dict[Instr, int] = {}
+        self._divisors = {i.args[0] for i in instructions(*blocks) if i.op == "freeze" and i.args[0].op == "arg"}
+        for block in blocks:
+            run(self._block(block))
+
+    def interval(self, value: Instr) -> Interval:
+        if value.op == "const":
+            k = constant(value)
+            return (k, k) if k is not None else _whole(value.type)
+        return self.of.get(value, _whole(value.type))
+
+    # ---- statements
+
+    def _assign(self, var: Var, interval: Interval) -> None:
+        self._env[var] = interval
+        self._version[var] = self._version.get(var, 0) + 1
+
+    def _block(self, block: Block) -> Walk[None]:
+        for node in block.body:
+            if isinstance(node, Instr):
+                if node.op == "set":
+                    assert isinstance(node.attr, Var)
+                    value = self.interval(node.args[0])
+                    self._assign(node.attr, value)
+                    changed = self._changed[-1]
+                    changed[node.attr] = _join(changed[node.attr], value) if node.attr in changed else value
+                else:
+                    self._instr(node)
+            elif isinstance(node, If):
+                yield self._if(node)
+            elif isinstance(node, For | While):
+                yield self._loop(node)
+            elif isinstance(node, Scope):
+                self._changed.append({})
+                yield self._block(node.body)
+                for var, interval in self._pop().items():
+                    self._assign(var, _join(self._env[var], interval))
+
+    def _pop(self) -> dict[Var, Interval]:
+        inner = self._changed.pop()
+        outer = self._changed[-1]
+        for var, interval in inner.items():
+            outer[var] = _join(outer[var], interval) if var in outer else interval
+        return inner
+
+    def _if(self, node: If) -> Walk[None]:
+        before = dict(self._env)
+        self._changed.append({})
+        ends = []
+        for arm, holds in ((node.then, True), (node.orelse, False)):
+            self._env = dict(before)
+            undo = self._refine(node.cond, holds)
+            yield self._block(arm)
+            self.of.update(undo)
+            ends.append(self._env)
+        self._env = before
+        for var in self._pop():
+            a, b = (end.get(var, _whole(var.type)) for end in ends)
+            self._assign(var, _join(a, b))
+
+    def _loop(self, node: For | While) -> Walk[None]:
+        entry = self._env
+        head = dict(entry)
+        rounds = (node.test, node.body) if isinstance(node, While) else (node.body,)
+        for var in variables_set(*rounds):  # what was read before the loop says nothing of a later round
+            self._version[var] = self._version.get(var, 0) + 1
+        changed: dict[Var, Interval] = {}
+        for attempt in count():
+            self._env = dict(head)
+            self._changed.append({})
+            undo: dict[Instr, Interval] = {}
+            if isinstance(node, While):
+                yield self._block(node.test)
+                undo = self._refine(node.cond, True)
+            else:
+                self._assign(node.var, self._counter(node))
+            yield self._block(node.body)
+            self.of.update(undo)
+            changed = self._pop()
+            grown = False
+            for var, interval in changed.items():
+                old = head.get(var, _whole(var.type))
+                new = _join(old, interval)
+                if new != old:
+                    grown = True
+                    if attempt >= _PASSES or var.type != i64:
+                        head[var] = _whole(var.type)
+                    elif attempt:
+                        head[var] = max(s for s in _STEPS_DOWN if s <= new[0]), min(s for s in _STEPS_UP if s >= new[1])
+                    else:
+                        head[var] = new
+            if not grown:
+                break
+        self._env = dict(entry)
+        for var, interval in changed.items():
+            self._assign(var, _join(head.get(var, _whole(var.type)), interval))
+        if isinstance(node, For):
+            self._assign(node.var, _whole(node.var.type))
+        yield self._block(node.orelse)
+
+    def _counter(self, node: For) -> Interval:
+        start, stop, step = (self.interval(v) for v in (node.start, node.stop, node.step))
+        if step[0] > 0:
+            return start[0], max(start[0], stop[1] - 1)
+        if step[1] < 0:
+            return min(start[1], stop[0] + 1), start[1]
+        return _whole(node.var.type)
+
+    # ---- conditions
+
+    def _refine(self, cond: Instr, holds: bool) -> dict[Instr, Interval]:
+        """Makes use of what a condition says; answers the intervals that were."""
+        undo: dict[Instr, Interval] = {}
+        work = [(cond, holds)]
+        while work:
+            value, true = work.pop()
+            if value.op == "lnot":
+                work.append((value.args[0], not true))
+            elif value.op == ("and" if true else "or"):
+                work += [(a, true) for a in value.args]
+            elif value.op in ("lt", "le", "gt", "ge", "eq", "ne"):
+                self._compare(value, true, undo)
+        return undo
+
+    def _compare(self, value: Instr, true: bool, undo: dict[Instr, Interval]) -> None:
+        a, b = value.args
+        if a.type is None or not a.type.is_int or a.type != (b.type or a.type):
+            return
+        op = value.op if true else {"lt": "ge", "ge": "lt", "le": "gt", "gt": "le", "eq": "ne", "ne": "eq"}[value.op]
+        x, y = self.interval(a), self.interval(b)
+        if op in ("gt", "ge"):
+            a, b, x, y, op = b, a, y, x, {"gt": "lt", "ge": "le"}[op]
+        if op == "eq":
+            both = max(x[0], y[0]), min(x[1], y[1])
+            new = both, both
+        elif op in ("lt", "le"):
+            less = op == "lt"
+            new = (x[0], min(x[1], y[1] - less)), (max(y[0], x[0] + less), y[1])
+        else:
+            return
+        for operand, interval in zip((a, b), new, strict=True):
+            if operand.op == "const" or interval[0] > interval[1]:  # the latter: never reached
+                continue
+            undo.setdefault(operand, self.interval(operand))
+            self.of[operand] = interval
+            if operand.op == "get" and isinstance(operand.attr, Var) and self._read.get(operand) == self._version.get(operand.attr, 0):
+                self._env[operand.attr] = interval
+
+    # ---- values
+
+    def _instr(self, node: Instr) -> None:
+        t = node.type
+        if t is None or not t.is_int:
+            return
+        if node.op == "get":
+            assert isinstance(node.attr, Var)
+            self._read[node] = self._version.get(node.attr, 0)
+            self.of[node] = self._env.get(node.attr, _whole(t))
+            return
+        low, high = self._value(node, t)
+        self.of[node] = (low, high) if t.min <= low and high <= t.max else _whole(t)
+
+    def _assumed(self, key: Assumption, low: int) -> Interval:
+        if not self.assume:
+            return i64.min, i64.max
+        self.assumptions[key] = None
+        return low, i32.max
+
+    def _value(self, node: Instr, t: DType) -> Interval:
+        op = node.op
+        if op == "arg" and t == i64 and isinstance(node.attr, ScalarParam):
+            lowest = 1 if node in self._divisors else i32.min
+            return self._assumed(("arg", node.attr, lowest), lowest)
+        if op == "shape":
+            assert isinstance(node.attr, tuple)
+            low, high = self._assumed(("shape", *node.attr), 0)
+            return max(low, 0), high
+        if op == "index":
+            assert isinstance(node.attr, int)
+            start, step = self.launch.start[node.attr], self.launch.step[node.attr]
+            ahead = start if start is not None and step is not None and step > 0 else i32.min
+            return self._assumed(("index", node.attr), ahead)
+        rule = _RULES.get(op)
+        arguments = [self.interval(a) for a in node.args]
+        if rule is None or (op in ("add", "sub", "mul", "min", "max", "neg", "abs") and node.args[0].type != t):
+            return _whole(t)
+        if op == "cast":
+            source = node.args[0].type
+            return arguments[0] if source is not None and (source.is_int or source.bits == 1) else _whole(t)
+        if op == "select":
+            return _join(*arguments[1:])
+        if op in ("lshift", "rshift") and constant(node.args[1]) is None:
+            return _whole(t) if op == "lshift" else _join((0, 0), arguments[0])
+        return rule(*arguments)
+
+
+def _corners(f: Callable[[int, int], int], a: Interval, b: Interval) -> Interval:
+    values = [f(x, y) for x in a for y in b]
+    return min(values), max(values)
+
+
+def _and(a: Interval, b: Interval) -> Interval:
+    tops = [x[1] for x in (a, b) if x[0] >= 0]
+    return (0, min(tops)) if tops else (i64.min, i64.max)
+
+
+def _or(a: Interval, b: Interval) -> Interval:
+    if a[0] < 0 or b[0] < 0:
+        return i64.min, i64.max
+    return 0, (1 << max(a[1].bit_length(), b[1].bit_length())) - 1
+
+
+def _quot(a: Interval, b: Interval) -> Interval:
+    if b[0] < 1:
+        return i64.min, i64.max
+    return _corners(lambda x, y: abs(x) // y * (1 if x >= 0 else -1), a, b)
+
+
+def _rem(a: Interval, b: Interval) -> Interval:
+    if b[0] < 1:
+        return i64.min, i64.max
+    return (max(a[0], 1 - b[1]) if a[0] < 0 else 0), (min(a[1], b[1] - 1) if a[1] > 0 else 0)
+
+
+def _abs(a: Interval) -> Interval:
+    top = max(abs(a[0]), abs(a[1]))
+    return (0 if a[0] <= 0 <= a[1] else min(abs(a[0]), abs(a[1]))), top
+
+
+_RULES: dict[str, Callable[..., Interval]] = {
+    "add": lambda a, b: (a[0] + b[0], a[1] + b[1]),
+    "sub": lambda a, b: (a[0] - b[1], a[1] - b[0]),
+    "mul": lambda a, b: _corners(lambda x, y: x * y, a, b),
+    "neg": lambda a: (-a[1], -a[0]),
+    "abs": _abs,
+    "not": lambda a: (-a[1] - 1, -a[0] - 1),
+    "and": _and,
+    "or": _or,
+    "xor": _or,
+    "min": lambda a, b: (min(a[0], b[0]), min(a[1], b[1])),
+    "max": lambda a, b: (max(a[0], b[0]), max(a[1], b[1])),
+    "lshift": lambda a, k: (a[0] << k[0], a[1] << k[0]),
+    "rshift": lambda a, k: (a[0] >> k[0], a[1] >> k[0]),
+    "quot": _quot,
+    "rem": _rem,
+    "freeze": lambda a: a,
+    "cast": lambda a: a,
+    "select": lambda *a: a[0],
+}
+
+
+def loop_depth(block: Block) -> int:
+    """How deep loops are nested: each level is gone through several times."""
+    deepest, stack = 0, [(block, 0)]
+    while stack:
+        body, level = stack.pop()
+        deepest = max(deepest, level)
+        for node in body.body:
+            if not isinstance(node, Instr):
+                stack += [(b, level + isinstance(node, For | While)) for b in blocks_of(node)]
+    return deepest
