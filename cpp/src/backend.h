@@ -128,6 +128,9 @@ class Backend {
   virtual int device_count(RuntimeImpl& runtime) noexcept = 0;
   /// Which device a spec without a number means on this thread: the one that an embedding framework has made current, else the first.
   virtual int current_index(RuntimeImpl& /*runtime*/) noexcept { return 0; }
+  /// Which device an application's handles (DeviceOptions::native_context and native_device, both given) mean. Throws
+  /// Error(invalid_argument) where there is none, and where the backend makes no use of other contexts.
+  virtual int adopted_index(RuntimeImpl& runtime, const DeviceOptions& options);
   /// Starts device `index`. Throws Error(unavailable) in the page's form (see core/unavailable.h).
   virtual std::unique_ptr<DeviceImpl> open(RuntimeImpl& runtime, int index, const DeviceOptions& options) = 0;
   /// Devices whose memory is common answer equal numbers (all CPU devices: 0).

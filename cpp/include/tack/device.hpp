@@ -23,9 +23,12 @@ class Runtime;
 struct KernelSource;
 struct KernelKey;
 
-/// Options that make a separate device. Only the CPU knows num_threads.
+/// Options that make a separate device. Only the CPU knows num_threads, only Level Zero knows contexts.
 struct DeviceOptions {
   std::optional<int> num_threads;
+  /// A context that an application made and a device in it, as the driver's handles; 0: none, tack makes its own. The application keeps
+  /// the context for as long as the device is used.
+  std::uintptr_t native_context = 0, native_device = 0;
   bool operator==(const DeviceOptions&) const = default;
 };
 

@@ -6,6 +6,7 @@
 #include "backends/absent.h"
 #include "backends/cpu/cpu_device.h"
 #include "backends/cuda/cuda_backend.h"
+#include "backends/level_zero/ze_backend.h"
 #include "backends/metal/metal_backend.h"
 #include "core/text.h"
 
@@ -26,7 +27,7 @@ constexpr std::array<Entry, 5> entries{{
     {"metal", "Metal", false, make_metal_backend},
     {"cuda", "CUDA", false, make_cuda_backend},
     {"hip", "HIP", false, make_absent_hip},
-    {"level_zero", "Level Zero", false, make_absent_level_zero},
+    {"level_zero", "Level Zero", false, make_level_zero_backend},
 }};
 
 }  // namespace
@@ -42,6 +43,10 @@ Capabilities Backend::describe(RuntimeImpl& /*runtime*/, std::string_view arch) 
   throw Error(ErrorCode::invalid_argument,
               text(title_of(name()), " devices of the architecture '", arch,
                    "' are known only where there is one: this backend compiles for the devices of the machine."));
+}
+
+int Backend::adopted_index(RuntimeImpl& /*runtime*/, const DeviceOptions& /*options*/) {
+  throw Error(ErrorCode::invalid_argument, text("The '", name(), "' device takes no context; only 'level_zero' does."));
 }
 
 std::string title_of(std::string_view type) {

@@ -19,6 +19,7 @@ namespace tack {
 namespace {
 
 constexpr int max_num_threads = 4096;
+constexpr std::uint32_t adopted_memory_space = 0x10000;  // beyond those of all backends
 
 /// A host may have filled the fields by hand: every one goes through the check of its row.
 Config checked(Config config) {
@@ -68,6 +69,12 @@ int checked_index(const Spec& spec, Backend& backend, RuntimeImpl& runtime) {
 }
 
 void check_options(const Spec& spec, const DeviceOptions& options) {
+  if ((options.native_context == 0) != (options.native_device == 0))
+    throw Error(ErrorCode::invalid_argument,
+                "context= and device= go together: the handles of an application's context and of a device in it, neither of them 0.");
+  if (options.native_context != 0 && spec.has_number)
+    throw Error(ErrorCode::invalid_argument,
+                text("'", spec.type, ':', spec.number, "' has a number, and device= says which one it is as well: leave the number out."));
   if (!options.num_threads) return;
   if (!takes_num_threads(spec.type))
     throw Error(ErrorCode::invalid_argument, text("The '", spec.type, "' device takes no num_threads; only 'cpu' does."));
@@ -80,6 +87,7 @@ std::string full_name(const Backend& backend, int index, const DeviceOptions& op
   std::string name = backend.name();
   if (backend.numbered()) name += text(':', index);
   if (options.num_threads) name += text("(num_threads=", *options.num_threads, ')');
+  if (options.native_context != 0) name += text("(context=", options.native_context, ", device=", options.native_device, ')');
   return name;
 }
 
@@ -109,8 +117,8 @@ Backend& RuntimeImpl::backend(std::string_view type) {
 Device& RuntimeImpl::device(std::string_view text_spec, const DeviceOptions& options) {
   const Spec spec = parse(text_spec);
   Backend& kind = backend(spec.type);
-  const int index = checked_index(spec, kind, *this);
   check_options(spec, options);
+  const int index = options.native_context != 0 ? kind.adopted_index(*this, options) : checked_index(spec, kind, *this);
   const std::string name = full_name(kind, index, options);
 
   const auto find = [&]() -> Device* {
@@ -127,7 +135,8 @@ Device& RuntimeImpl::device(std::string_view text_spec, const DeviceOptions& opt
   data->type = spec.type;
   data->index = index;
   data->options = options;
-  data->memory_id = kind.memory_space(index);
+  // Memory of an application's context is of no use outside of it.
+  data->memory_id = options.native_context != 0 ? adopted_memory_space + adopted_++ : kind.memory_space(index);
   // The constructor is private to Device and RuntimeImpl, which make_unique is not.
   std::unique_ptr<Device> device(new Device(std::move(data), std::move(impl)));
   if (log.enabled(LogLevel::info))

@@ -48,8 +48,9 @@ class RuntimeImpl {
   Device& device(std::string_view spec, const DeviceOptions& options);
   std::vector<Device*> started() const;
 
-  mutable std::mutex mutex_;  // guards everything below; never held while a backend works
-  std::mutex start_mutex_;    // held while a device starts, so that it starts once
+  mutable std::mutex mutex_;   // guards everything below; never held while a backend works
+  std::mutex start_mutex_;     // held while a device starts, so that it starts once
+  std::uint32_t adopted_ = 0;  // devices in an application's context so far; guarded by start_mutex_
   std::vector<std::unique_ptr<Backend>> backends_;
   std::map<std::string, std::unique_ptr<Device>> devices_;  // by full name; handles share the ownership of the Runtime, see device.hpp
   CpuCompiler cpu_compiler_;

@@ -14,34 +14,12 @@
 
 namespace tack::gpu {
 
+/// What all have that open their driver and their compiler when they are first needed.
 template <class Api>
-class Backend : public tack::Backend {
+class LazyBackend : public tack::Backend {
  public:
   std::string name() const override { return std::string(Api::type); }
   std::uint32_t memory_space(int index) const override { return Api::first_memory_space + static_cast<std::uint32_t>(index); }
-
-  int device_count(RuntimeImpl& runtime) noexcept override {
-    try {
-      int count = 0;
-      const Driver<Api>& driver = started(runtime);
-      driver("count the devices", driver.device_count, &count);
-      return count;
-    } catch (const std::exception&) {
-      return 0;
-    }
-  }
-
-  int current_index(RuntimeImpl& runtime) noexcept override {
-    try {
-      return std::max(Api::current_device(started(runtime)), 0);
-    } catch (const std::exception&) {
-      return 0;
-    }
-  }
-
-  std::unique_ptr<DeviceImpl> open(RuntimeImpl& runtime, int index, const DeviceOptions& /*options*/) override {
-    return std::make_unique<typename Api::Device>(started(runtime), runtime.log, index);
-  }
 
   Capabilities describe(RuntimeImpl& /*runtime*/, std::string_view arch) override { return Api::describe(arch); }
   std::vector<std::byte> compile(RuntimeImpl& runtime, const KernelSource& source) override { return compiler(runtime).compile(source); }
@@ -77,6 +55,37 @@ class Backend : public tack::Backend {
   std::unique_ptr<const Driver<Api>> driver_;
   bool initialized_ = false;
   std::unique_ptr<const typename Api::Compiler> compiler_;
+};
+
+/// One whose driver counts devices from 0 and knows which is a thread's current one.
+template <class Api>
+class Backend : public LazyBackend<Api> {
+ public:
+  int device_count(RuntimeImpl& runtime) noexcept override {
+    try {
+      int count = 0;
+      const Driver<Api>& driver = started(runtime);
+      driver("count the devices", driver.device_count, &count);
+      return count;
+    } catch (const std::exception&) {
+      return 0;
+    }
+  }
+
+  int current_index(RuntimeImpl& runtime) noexcept override {
+    try {
+      return std::max(Api::current_device(started(runtime)), 0);
+    } catch (const std::exception&) {
+      return 0;
+    }
+  }
+
+  std::unique_ptr<DeviceImpl> open(RuntimeImpl& runtime, int index, const DeviceOptions& /*options*/) override {
+    return std::make_unique<typename Api::Device>(started(runtime), runtime.log, index);
+  }
+
+ protected:
+  using LazyBackend<Api>::started;
 };
 
 }  // namespace tack::gpu

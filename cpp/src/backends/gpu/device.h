@@ -28,7 +28,8 @@ template <class Api>
 class Device : public DeviceImpl {
  public:
   /// `ordinal`: the driver's number of the device.
-  Device(const Driver<Api>& driver, Log& log, int ordinal) : context_(driver, log, ordinal), uploads_(context_), downloads_(context_) {}
+  Device(const Driver<Api>& driver, Log& log, int ordinal)
+      : context_(driver, log, ordinal), stream_(context_), uploads_(stream_), downloads_(stream_) {}
   ~Device() override {
     try {
       const Scope scope(context_);
@@ -186,7 +187,9 @@ class Device : public DeviceImpl {
     }
   }
 
-  Staging<Api> uploads_, downloads_;  // two, so that a thread that waits for the device does not keep others from giving it work
+  DefaultStream<Api> stream_;
+  Staging<DefaultStream<Api>> uploads_,
+      downloads_;  // two, so that a thread that waits for the device does not keep others from giving it work
 };
 
 }  // namespace tack::gpu

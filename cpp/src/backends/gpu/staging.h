@@ -13,17 +13,17 @@
 namespace tack::gpu {
 
 /// Pinned memory is what the device copies from and to while the host goes on. The ring is made at the first copy. Thread-safe: copies
-/// of several threads take turns. The context must be current.
-template <class Api>
+/// of several threads take turns. `Stream` is where the device's work goes: DefaultStream has what it must be able to do.
+template <class Stream>
 class Staging {
  public:
-  explicit Staging(const typename Api::Context& context) : context_(context) {}
+  explicit Staging(Stream& stream) : stream_(stream) {}
 
   /// Gives the blocks back. Nothing may be under way.
   void release() noexcept {
     for (Block& block : ring_) {
-      if (block.done != nullptr) driver().release(context_.log(), "destroy an event", driver().event_destroy, block.done);
-      if (block.memory != nullptr) driver().release(context_.log(), "free pinned memory", driver().host_free, block.memory);
+      if (block.done != nullptr) stream_.destroy_event(block.done);
+      if (block.memory != nullptr) stream_.free_host(block.memory);
       block = {};
     }
   }
@@ -37,8 +37,8 @@ class Staging {
       const std::size_t piece = std::min(bytes, block_bytes);
       Block& block = next();
       std::memcpy(block.memory, from, piece);
-      driver()("copy to the device", driver().upload, Api::address(to), block.memory, piece, stream);
-      mark(block);
+      stream_.upload(to, block.memory, piece, block.done);
+      block.busy = true;
       to += piece;
       from += piece;
       bytes -= piece;
@@ -66,8 +66,8 @@ class Staging {
       if (given - taken == blocks) take();
       const std::size_t piece = std::min(bytes, block_bytes);
       Block& block = next();
-      driver()("copy from the device", driver().download, block.memory, Api::address(from), piece, stream);
-      mark(block);
+      stream_.download(block.memory, from, piece, block.done);
+      block.busy = true;
       queued[given++ % blocks] = {&block, piece};
       from += piece;
       bytes -= piece;
@@ -79,48 +79,77 @@ class Staging {
   static constexpr std::size_t block_bytes = std::size_t{1} << 20;
 
  private:
-  static constexpr typename Api::Stream stream = nullptr;  // see gpu/device.h
-
   struct Block {
     void* memory = nullptr;
-    typename Api::Event done = nullptr;  // recorded behind the last copy that uses the memory
-    bool busy = false;                   // there is such a copy
+    typename Stream::Event done = nullptr;  // signalled behind the last copy that uses the memory
+    bool busy = false;                      // there is such a copy
   };
-
-  const Driver<Api>& driver() const noexcept { return context_.driver(); }
 
   /// The next block, free to use.
   Block& next() {
     Block& block = ring_[turn_];
-    if (block.memory == nullptr)
-      driver()("allocate pinned memory", driver().host_allocate, &block.memory, block_bytes, Api::host_alloc_portable);
-    if (block.done == nullptr) driver()("create an event", driver().event_create, &block.done, Api::event_disable_timing);
+    if (block.memory == nullptr) block.memory = stream_.allocate_host(block_bytes);
+    if (block.done == nullptr) block.done = stream_.create_event();
     if (block.busy) wait(block);
     turn_ = (turn_ + 1) % blocks;
     return block;
   }
 
-  /// Notes that a copy was queued that uses the block.
-  void mark(Block& block) {
-    block.busy = true;
-    try {
-      driver()("record an event", driver().event_record, block.done, stream);
-    } catch (...) {
-      // Nothing would tell when the copy is done: wait for all of it, or the next user of the block would overwrite it.
-      block.busy = driver().stream_synchronize(stream) != Driver<Api>::Result::success;
-      throw;
-    }
-  }
-
   void wait(Block& block) {
-    driver()("wait for a copy", driver().event_synchronize, block.done);
+    stream_.wait("wait for a copy", block.done);
     block.busy = false;
   }
 
-  const typename Api::Context& context_;
+  Stream& stream_;
   std::mutex mutex_;  // guards the rest
   std::array<Block, blocks> ring_;
   std::size_t turn_ = 0;
+};
+
+/// A context's default stream (see gpu/device.h) and pinned memory. The context must be current.
+template <class Api>
+class DefaultStream {
+ public:
+  using Event = typename Api::Event;
+  explicit DefaultStream(const typename Api::Context& context) : context_(context) {}
+
+  void* allocate_host(std::size_t bytes) const {
+    void* memory = nullptr;
+    driver()("allocate pinned memory", driver().host_allocate, &memory, bytes, Api::host_alloc_portable);
+    return memory;
+  }
+  void free_host(void* memory) const noexcept { driver().release(context_.log(), "free pinned memory", driver().host_free, memory); }
+  Event create_event() const {
+    Event event = nullptr;
+    driver()("create an event", driver().event_create, &event, Api::event_disable_timing);
+    return event;
+  }
+  void destroy_event(Event event) const noexcept { driver().release(context_.log(), "destroy an event", driver().event_destroy, event); }
+  /// Queue a copy, and `done` behind it. Nothing uses the host's memory any more when they throw.
+  void upload(void* to, const void* from, std::size_t bytes, Event done) const {
+    driver()("copy to the device", driver().upload, Api::address(to), from, bytes, stream);
+    mark(done);
+  }
+  void download(void* to, const void* from, std::size_t bytes, Event done) const {
+    driver()("copy from the device", driver().download, to, Api::address(from), bytes, stream);
+    mark(done);
+  }
+  /// Until all is done that was queued before the event.
+  void wait(std::string_view what, Event event) const { driver()(what, driver().event_synchronize, event); }
+
+ private:
+  static constexpr typename Api::Stream stream = nullptr;
+
+  const Driver<Api>& driver() const noexcept { return context_.driver(); }
+  void mark(Event event) const {
+    const auto result = driver().event_record(event, stream);
+    if (result == Driver<Api>::Result::success) [[likely]]
+      return;
+    // Nothing would tell when the copy is done: wait for all of it, or the next user of the memory would overwrite it.
+    static_cast<void>(driver().stream_synchronize(stream));
+    driver().fail("record an event", result, driver().event_record.symbol);
+  }
+  const typename Api::Context& context_;
 };
 
 }  // namespace tack::gpu
