@@ -74,6 +74,61 @@ TEST_CASE("a freed block is handed out again, and the statistics tell") {
   CHECK(state.allocated == 0);  // the cache went with the allocator
 }
 
+TEST_CASE("a limit holds for what is in use and cached together; the cache goes first") {
+  FakeState state;
+  FakeDevice device(state);
+  constexpr std::size_t mib = std::size_t{1} << 20;
+  {
+    Allocator allocator(device, "fake:0");
+    const Allocator::Block a = allocator.allocate(4 * mib), b = allocator.allocate(4 * mib);
+    allocator.free(b);
+    allocator.set_limit(6 * mib);  // 4 in use, 4 cached
+    CHECK(allocator.statistics().cached == 0);
+    CHECK(allocator.statistics().limit == 6 * mib);
+    try {
+      allocator.allocate(3 * mib);
+      FAIL("nothing was thrown");
+    } catch (const Error& error) {
+      CHECK(error.code() == ErrorCode::out_of_memory);
+      CHECK(std::string(error.what()) ==
+            "Allocating 3.0 MiB on 'fake:0' failed; 4.0 MiB in use, 0 B cached, 8.0 MiB at most so far, and the limit is 6.0 MiB. Drop "
+            "arrays that are no longer needed, or work in smaller pieces.");
+    }
+    CHECK(state.allocated == 4 * mib);
+    allocator.free(allocator.allocate(2 * mib));  // exactly
+    allocator.free(allocator.allocate(mib));      // of another size: what was cached goes
+    CHECK(allocator.statistics().in_use + allocator.statistics().cached <= 6 * mib);
+    allocator.set_limit(0);
+    allocator.free(allocator.allocate(64 * mib));
+    allocator.free(a);
+  }
+  CHECK(state.allocated == 0);
+}
+
+TEST_CASE("threads that allocate at once keep to the limit together") {
+  FakeState state;
+  FakeDevice device(state);
+  constexpr std::size_t mib = std::size_t{1} << 20;
+  Allocator allocator(device, "fake:0");
+  allocator.set_limit(8 * mib);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      for (int round = 0; round < 200; ++round) {
+        std::vector<Allocator::Block> mine;
+        try {
+          for (int i = 0; i < 4; ++i) mine.push_back(allocator.allocate(mib));
+        } catch (const Error& error) {
+          CHECK(error.code() == ErrorCode::out_of_memory);
+        }
+        for (const Allocator::Block& block : mine) allocator.free(block);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(allocator.statistics().peak <= 8 * mib);
+  CHECK(allocator.statistics().in_use == 0);
+}
+
 TEST_CASE("without memory the cache is given back first, then the error names the sizes and the device stays usable") {
   FakeState state;
   state.memory_limit = 10 << 20;

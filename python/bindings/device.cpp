@@ -1,7 +1,10 @@
 // device.cpp -- Device: capabilities, `with` blocks per thread, compiling and loading kernels.
 #include "tack/device.hpp"
 
+#include <nanobind/stl/optional.h>
+
 #include <algorithm>
+#include <optional>
 
 #include "kernel_source.h"
 #include "state.h"
@@ -121,8 +124,8 @@ void bind_device(nb::module_& m) {
       .def_prop_ro("memory_id", &Device::memory_id, "Devices with equal ids can address each other's arrays.")
       .def_prop_ro("compiled", &Device::compiled, "Kernels compiled so far.")
       .def_prop_ro("loaded", &Device::loaded, "Kernels loaded from the disk cache so far.")
-      .def_prop_ro(
-          "memory",
+      .def(
+          "memory_stats",
           [](const Device& d) {
             const MemoryStatistics s = d.memory();
             nb::dict table;
@@ -131,9 +134,18 @@ void bind_device(nb::module_& m) {
             table["peak"] = s.peak;
             table["allocations"] = s.allocations;
             table["reused"] = s.reused;
+            table["limit"] = s.limit;
             return table;
           },
-          nb::sig("def memory(self) -> dict[str, int]"), "in_use, cached and peak in bytes; allocations and, of these, reused ones.")
+          nb::sig("def memory_stats(self) -> dict[str, int]"),
+          "What the device's arrays take: in_use, cached (freed, and kept for arrays to come), peak (the highest in_use) and limit (0: "
+          "none) "
+          "in bytes; allocations and, of these, reused ones. Memory of other libraries does not count.")
+      .def(
+          "set_memory_limit", [](Device& d, std::optional<std::uint64_t> bytes) { d.set_memory_limit(bytes.value_or(0)); },
+          nb::arg("bytes").none(), nb::sig("def set_memory_limit(self, bytes: int | None) -> None"),
+          "What arrays and cache may take together; None: all that there is. An array that does not fit is a MemoryError; those that are "
+          "there stay.")
       .def("can_address", &Device::can_address, nb::arg("other"), "True if kernels here may use the other device's arrays.")
       .def(
           "addresses",
@@ -143,7 +155,12 @@ void bind_device(nb::module_& m) {
           "Whether kernels here can use memory (at least 1 byte) that tack did not allocate; true where the device cannot tell.")
       .def("synchronize", &Device::synchronize, nb::call_guard<ReleaseGil>(),
            "Finishes all queued work, without the GIL, and raises the queue's first error.")
-      .def("trim", &Device::trim, nb::call_guard<ReleaseGil>(), "Gives cached memory back to the system; answers the bytes.")
+      .def(
+          "synchronize_async", [](nb::handle self) { return nb::module_::import_("tack.waiting").attr("device_finished")(self); },
+          nb::sig("def synchronize_async(self) -> collections.abc.Coroutine[None, None, None]"),
+          "``await d.synchronize_async()``: as synchronize(), in a worker thread, while the event loop keeps running.")
+      .def("trim", &Device::trim, nb::call_guard<ReleaseGil>(),
+           "Gives memory that is cached for arrays to come back to the system; answers the bytes. Thread-safe; no array is touched.")
       .def(
           "load",
           [](Device& d, const nb::bytes& key) {

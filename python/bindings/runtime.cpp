@@ -3,7 +3,9 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <exception>
 #include <optional>
+#include <span>
 
 #include "state.h"
 
@@ -34,6 +36,32 @@ Device& started(std::string_view spec, const DeviceOptions& options) {
   Device& found = *device;
   device_object(found);  // from here on it is known, and kept
   return found;
+}
+
+/// The exception that Python raises for a failure.
+nb::python_error as_python(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (...) {
+    translate_current_exception();
+  }
+  return {};  // takes it from the error indicator
+}
+
+void finish_everything() {
+  std::vector<DeviceFailure> failures;
+  {
+    const ReleaseGil release;
+    failures = state().runtime->finish();
+  }
+  if (failures.empty()) return;
+  const nb::python_error first = as_python(failures.front().error);
+  for (const DeviceFailure& failure : std::span(failures).subspan(1)) {
+    const nb::python_error other = as_python(failure.error);
+    const std::string type = nb::cast<std::string>(other.type().attr("__name__")), text = nb::str(other.value()).c_str();
+    first.value().attr("add_note")("'" + failure.device->name() + "' failed as well: " + type + ": " + text);
+  }
+  throw first;
 }
 
 }  // namespace
@@ -71,9 +99,8 @@ void bind_runtime(nb::module_& m) {
   m.def(
       "set_default_device", [](Device& d) { state().process_default = &d; }, nb::arg("d"),
       "Makes ``d`` the process default. `with` blocks still win on their thread.");
-  m.def(
-      "synchronize", [] { state().runtime->synchronize(); }, nb::call_guard<ReleaseGil>(),
-      "Waits for every device, without the GIL, and raises the first error of their queues.");
+  m.def("synchronize", &finish_everything,
+        "Waits for every device, without the GIL, and raises the first error of their queues; those of other devices are its notes.");
 
   m.def(
       "cache_get",

@@ -35,7 +35,7 @@ from .creation import (
     zeros_like,
 )
 from .debugging import debug
-from .devices import Device, device, device_count, get_default_device, set_default_device, sync
+from .devices import Device, device, device_count, get_default_device, set_default_device, sync, sync_async
 from .errors import CompileError, CompileNameError, CompileNotImplementedError, CompileTypeError, CompileValueError, UnsupportedError
 from .funcs import func
 from .inspection import inspect
@@ -152,7 +152,7 @@ __all__ = [
     "Array", "CompileError", "CompileNameError", "CompileNotImplementedError", "CompileTypeError", "CompileValueError", "CompiledKernel",
     "Device", "UnsupportedError", "arange", "array", "array_from_ptr", "asarray", "concatenate", "config", "constant", "copyto", "debug",
     "device", "device_count", "empty", "empty_like", "f32", "f64", "from_dlpack", "full", "full_like", "func", "get_default_device", "i8",
-    "i16", "i32", "i64", "inspect", "kernel", "linspace", "ones", "ones_like", "set_default_device", "sync", "texture3d", "u8", "u16",
-    "u32", "u64", "zeros", "zeros_like",
+    "i16", "i32", "i64", "inspect", "kernel", "linspace", "ones", "ones_like", "set_default_device", "sync", "sync_async", "texture3d",
+    "u8", "u16", "u32", "u64", "zeros", "zeros_like",
     *(name for name in INTRINSICS if name not in ("abs", "divmod", "max", "min", "pow", "round")),
 ]  # fmt: skip

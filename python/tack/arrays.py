@@ -141,6 +141,15 @@ class Array(_runtime.Array):
         self.read_into(out)
         return out
 
+    async def numpy_async(self) -> NDArray[Any]:
+        """``await a.numpy_async()``: as numpy(), in a worker thread, while the event loop keeps running.
+
+        The elements are those after all work that was queued before; later work on the array should wait until they are there.
+        """
+        from .waiting import in_worker
+
+        return await in_worker(self.device, self.numpy)
+
     def _host(self) -> NDArray[Any]:
         """A NumPy array with the elements: of the memory itself where the host can address it, else a copy. Waits for the device."""
         import numpy

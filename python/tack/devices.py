@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
     DeviceLike: TypeAlias = Device | str | None
 
-__all__ = ["Backend", "Device", "as_device", "device", "device_count", "get_default_device", "set_default_device", "sync", "title_of"]
+__all__ = [
+    "Backend", "Device", "as_device", "device", "device_count", "get_default_device", "set_default_device", "sync", "sync_async",
+    "title_of",
+]  # fmt: skip
 
 _TITLES = {"cpu": "CPU", "metal": "Metal", "cuda": "CUDA", "hip": "HIP", "level_zero": "Level Zero"}
 
@@ -123,8 +126,22 @@ def get_default_device() -> Device:
 
 
 def sync() -> None:
-    """Waits until every device has finished its queued work; raises the first error of a queued launch."""
+    """Waits until every device has finished its queued work.
+
+    Raises the first error of a queued launch; the errors of further devices are its notes (``error.__notes__``).
+    """
     _runtime.synchronize()
+
+
+async def sync_async() -> None:
+    """``await tack.sync_async()``: as sync(), in a worker thread, while the event loop keeps running.
+
+    It waits for what was queued before it began; cancelling it ends the waiting, not the work. ``d.synchronize_async()`` waits for one
+    device.
+    """
+    from .waiting import everything_finished
+
+    await everything_finished()
 
 
 def device_count(kind: str) -> int:

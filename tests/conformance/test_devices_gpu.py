@@ -174,12 +174,12 @@ def test_arrays_may_be_made_used_and_freed_on_different_threads(device: tack.Dev
         thread.start()
         thread.join()
 
-    before = device.memory["in_use"]
+    before = device.memory_stats()["in_use"]
     on_a_thread(lambda: kept.append(tack.full(100_000, 1.0, device=device)))
     on_a_thread(lambda: add_one(kept[0]))
     assert kept[0][99_999] == 2.0
     on_a_thread(kept.clear)
-    assert device.memory["in_use"] == before
+    assert device.memory_stats()["in_use"] == before
 
 
 # -- limits

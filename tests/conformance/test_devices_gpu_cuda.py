@@ -425,7 +425,7 @@ TEN_CALLS = """
         print("again", *failed)
     else:
         print("usable")
-        assert device.memory["in_use"] == 0, device.memory
+        assert device.memory_stats()["in_use"] == 0, device.memory_stats()
         device.trim()
 """
 OUT_OF_MEMORY, INVALID_VALUE, LAUNCH_FAILED = 2, 1, 719

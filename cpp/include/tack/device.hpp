@@ -47,6 +47,7 @@ struct Capabilities {
   bool host_addressable = false;  ///< the host may read and write the device's memory (after waiting)
   std::uint64_t max_iterations =
       0;                        ///< a launch's limit with groups of `block` threads; 0 is none. With groups of N threads: N / block of it
+  std::uint64_t max_groups = 0;  ///< 0: max_iterations / block. Else a launch's limit of groups, and max_iterations is that of threads
   std::uint32_t block = 256;    ///< threads of a group where the kernel does not say
   std::uint32_t max_group = 0;  ///< the most threads a group may have; 0: the device has no groups
   std::uint64_t shared_bytes = 0;            ///< memory that a group's threads share
@@ -62,6 +63,7 @@ struct MemoryStatistics {
   std::uint64_t peak = 0;         ///< the highest in_use
   std::uint64_t allocations = 0;  ///< buffers handed out
   std::uint64_t reused = 0;       ///< of these, from the cache
+  std::uint64_t limit = 0;        ///< of in_use and cached together; 0: none
 };
 
 /// Thread-safe. One object per (type, index, options) of a Runtime, which owns it. A shared_ptr to a device shares the ownership of
@@ -108,6 +110,8 @@ class TACK_API Device {
   MemoryStatistics memory() const;
   /// Gives cached memory back to the system; answers the bytes.
   std::uint64_t trim();
+  /// What buffers and cache may take together, in bytes; 0: all that there is. Buffers that are there already stay.
+  void set_memory_limit(std::uint64_t bytes);
 
   DeviceImpl& impl() noexcept { return *impl_; }  // for libtack's own files
   Allocator& allocator() noexcept;                // for libtack's own files

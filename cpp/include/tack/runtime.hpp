@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -63,6 +64,12 @@ using PrintSink = std::function<void(std::string_view text)>;
 /// Called on any thread, without locks held, when a compiler is looked for there.
 using PackageFolders = std::function<std::vector<std::string>()>;
 
+/// What came out of a wait for one of several devices.
+struct DeviceFailure {
+  std::shared_ptr<Device> device;
+  std::exception_ptr error;
+};
+
 class RuntimeImpl;
 
 /// Thread-safe. Devices, buffers and kernels keep their Runtime alive, and a Runtime keeps its devices.
@@ -85,7 +92,9 @@ class TACK_API Runtime : public std::enable_shared_from_this<Runtime> {
   std::vector<std::byte> compile(const KernelSource& source);
   /// Names of all backends, in the order of the documentation: cpu metal cuda hip level_zero.
   std::vector<std::string> backend_names() const;
-  /// Waits for every device. Several errors: the first is thrown, the others are logged.
+  /// Waits for every device, in the order in which they were started. Answers what failed, and throws none of it. Blocking.
+  std::vector<DeviceFailure> finish();
+  /// The same, but the first failure is thrown and the others are logged.
   void synchronize();
 
   void set_cpu_compiler(CpuCompiler compiler);

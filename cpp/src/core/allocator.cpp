@@ -57,40 +57,59 @@ Allocator::Block Allocator::allocate(std::size_t bytes) {
       list.pop_back();
       statistics_.cached -= size;
       ++statistics_.reused;
-      ++statistics_.allocations;
       statistics_.in_use += size;
-      statistics_.peak = std::max(statistics_.peak, statistics_.in_use);
+      count();
       return block;
     }
   }
   // The driver works without the lock: it may be slow, and other threads' cached blocks need it not.
-  block.pointer = from_system(block.size_class, bytes);
-  const std::lock_guard lock(mutex_);
-  ++statistics_.allocations;
-  statistics_.in_use += size;
-  statistics_.peak = std::max(statistics_.peak, statistics_.in_use);
+  block.pointer = from_system(size, bytes);
   return block;
 }
 
-void* Allocator::from_system(std::uint32_t size_class, std::size_t asked) {
-  const std::size_t size = class_bytes(size_class);
+/// Counts a block whose bytes are in use already. Needs the lock.
+void Allocator::count() noexcept {
+  ++statistics_.allocations;
+  statistics_.peak = std::max(statistics_.peak, statistics_.in_use);
+}
+
+/// Counts bytes as in use before they are there, so that threads that allocate at once keep to the limit together.
+bool Allocator::reserve(std::size_t size) {
+  const std::lock_guard lock(mutex_);
+  if (statistics_.limit != 0 && statistics_.in_use + statistics_.cached + size > statistics_.limit) return false;
+  statistics_.in_use += size;
+  return true;
+}
+
+void Allocator::unreserve(std::size_t size) noexcept {
+  const std::lock_guard lock(mutex_);
+  statistics_.in_use -= size;
+}
+
+void* Allocator::from_system(std::size_t size, std::size_t asked) {
   Error::Fields cause;
   for (int attempt = 0; attempt < 2; ++attempt) {
     if (attempt == 1) trim();
+    if (!reserve(size)) continue;
     try {
-      return device_.allocate(size);
+      void* const pointer = device_.allocate(size);
+      const std::lock_guard lock(mutex_);
+      count();
+      return pointer;
     } catch (const Error& error) {
+      unreserve(size);
       if (error.code() != ErrorCode::out_of_memory) throw;
       cause = error.fields();
     } catch (const std::bad_alloc&) {
-      cause = {};
+      unreserve(size);
     }
   }
   const MemoryStatistics now = statistics();
   cause.code = ErrorCode::out_of_memory;
   cause.message = text("Allocating ", bytes_text(asked), " on '", device_name_, "' failed; ", bytes_text(now.in_use), " in use, ",
-                       bytes_text(now.cached), " cached, ", bytes_text(now.peak),
-                       " at most so far. Drop arrays that are no longer needed, or work in smaller pieces.");
+                       bytes_text(now.cached), " cached, ", bytes_text(now.peak), " at most so far",
+                       now.limit != 0 ? text(", and the limit is ", bytes_text(now.limit)) : std::string(),
+                       ". Drop arrays that are no longer needed, or work in smaller pieces.");
   throw Error(std::move(cause));
 }
 
@@ -116,6 +135,16 @@ void Allocator::free(Block block) noexcept {
   }
   if (!cached) device_.free(block.pointer, size);
   if (evicted) release(*evicted);
+}
+
+void Allocator::set_limit(std::uint64_t bytes) noexcept {
+  bool above = false;
+  {
+    const std::lock_guard lock(mutex_);
+    statistics_.limit = bytes;
+    above = bytes != 0 && statistics_.in_use + statistics_.cached > bytes;
+  }
+  if (above) trim();
 }
 
 MemoryStatistics Allocator::statistics() const {

@@ -27,13 +27,15 @@ class Allocator {
   Allocator(const Allocator&) = delete;
   Allocator& operator=(const Allocator&) = delete;
 
-  /// At least `bytes` (0 is legal), uninitialised, aligned to 64. When the device has no more, trims, tries once more and then throws
-  /// Error(out_of_memory) with the sizes.
+  /// At least `bytes` (0 is legal), uninitialised, aligned to 64. When the device or the limit has no more, trims, tries once more and then
+  /// throws Error(out_of_memory) with the sizes.
   Block allocate(std::size_t bytes);
   void free(Block block) noexcept;
   MemoryStatistics statistics() const;
   /// Gives all cached blocks back to the system; answers their bytes.
   std::uint64_t trim() noexcept;
+  /// What is in use and cached together may take; 0: anything. What is in use stays so.
+  void set_limit(std::uint64_t bytes) noexcept;
 
   static std::uint32_t class_of(std::size_t bytes) noexcept;
   static std::size_t class_bytes(std::uint32_t size_class) noexcept;
@@ -43,7 +45,10 @@ class Allocator {
   static constexpr std::size_t classes = std::size_t{64} << steps_log2;
   using FreeLists = std::array<std::vector<void*>, classes>;
 
-  void* from_system(std::uint32_t size_class, std::size_t asked);
+  void count() noexcept;
+  bool reserve(std::size_t size);
+  void unreserve(std::size_t size) noexcept;
+  void* from_system(std::size_t size, std::size_t asked);
   std::uint64_t release(FreeLists& lists) noexcept;
 
   DeviceImpl& device_;

@@ -54,6 +54,7 @@ MemoryStatistics Device::memory() const { return data_->allocator.statistics(); 
 bool Device::addresses(const void* pointer, std::size_t bytes) const noexcept { return impl_->addresses(pointer, bytes); }
 
 std::uint64_t Device::trim() { return data_->allocator.trim(); }
+void Device::set_memory_limit(std::uint64_t bytes) { data_->allocator.set_limit(bytes); }
 Allocator& Device::allocator() noexcept { return data_->allocator; }
 
 std::shared_ptr<Runtime> Device::runtime() const { return data_->runtime.shared_from_this(); }

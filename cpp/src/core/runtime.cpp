@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdio>
 #include <exception>
+#include <span>
 #include <utility>
 
 #include "core/config.h"
@@ -251,24 +252,29 @@ std::vector<std::string> Runtime::backend_names() const {
   return names;
 }
 
-void Runtime::synchronize() {
-  std::exception_ptr first;
+std::vector<DeviceFailure> Runtime::finish() {
+  std::vector<DeviceFailure> failures;
   for (Device* device : impl_->started()) {
     try {
       device->synchronize();
     } catch (...) {
-      if (!first) {
-        first = std::current_exception();
-        continue;
-      }
-      try {
-        throw;
-      } catch (const std::exception& error) {
-        impl_->log.write(LogLevel::error, text("'", device->name(), "' failed as well: ", error.what()));
-      }
+      failures.push_back({device->shared_from_this(), std::current_exception()});
     }
   }
-  if (first) std::rethrow_exception(first);
+  return failures;
+}
+
+void Runtime::synchronize() {
+  const std::vector<DeviceFailure> failures = finish();
+  if (failures.empty()) return;
+  for (const DeviceFailure& failure : std::span(failures).subspan(1)) {
+    try {
+      std::rethrow_exception(failure.error);
+    } catch (const std::exception& error) {
+      impl_->log.write(LogLevel::error, text("'", failure.device->name(), "' failed as well: ", error.what()));
+    }
+  }
+  std::rethrow_exception(failures.front().error);
 }
 
 void Runtime::set_cpu_compiler(CpuCompiler compiler) {
