@@ -26,6 +26,7 @@ struct TACK_API Config {
   int cpu_threads = 0;                    // TACK_CPU_THREADS: 0 means one per physical core
   std::string cpu_pool = "native";        // TACK_CPU_POOL: native | python
   int cpu_simd = 0;                       // TACK_CPU_SIMD: lanes; 0 lets the compiler choose, 1 is plain code
+  std::string cpu_target = "native";      // TACK_CPU_TARGET: native | x86-64 | x86-64-v2 | x86-64-v3 | x86-64-v4 | aarch64
   bool debug = false;                     // TACK_DEBUG
   std::string log_level = "warning";      // TACK_LOG: error | warning | info | debug
   bool dump_msl = false;                  // TACK_DUMP_MSL

@@ -36,8 +36,8 @@ struct Row {
 constexpr int max_threads = 4096;
 constexpr int max_lanes = 64;
 
-const std::array<Row, 17>& rows() noexcept {
-  static const std::array<Row, 17> table{{
+const std::array<Row, 18>& rows() noexcept {
+  static const std::array<Row, 18> table{{
       {{"TACK_CACHE", "bool", "1", "Whether compiled kernels are kept on disk; 0 keeps nothing and reads nothing."}, &Config::cache},
       {{"TACK_CACHE_DIR", "path", "", "Folder of the disk cache; empty means the platform's cache folder with 'tack' in it."},
        &Config::cache_dir},
@@ -61,6 +61,13 @@ const std::array<Row, 17>& rows() noexcept {
        0,
        max_lanes,
        true},
+      {{"TACK_CPU_TARGET", "choice", "native",
+        "The instruction set that CPU code is compiled for; native is the best that this processor has."},
+       &Config::cpu_target,
+       0,
+       0,
+       false,
+       "native x86-64 x86-64-v2 x86-64-v3 x86-64-v4 aarch64"},
       {{"TACK_DEBUG", "bool", "0", "Whether kernels check every index and every assert."}, &Config::debug},
       {{"TACK_LOG", "choice", "warning", "The least important messages that are shown; info says what is compiled or loaded, and why."},
        &Config::log_level,
@@ -219,8 +226,8 @@ std::string platform_cache_folder() {
 }  // namespace
 
 std::span<const Setting> Config::table() noexcept {
-  static const std::array<Setting, 17> settings = [] {
-    std::array<Setting, 17> copy{};
+  static const std::array<Setting, 18> settings = [] {
+    std::array<Setting, 18> copy{};
     std::transform(rows().begin(), rows().end(), copy.begin(), [](const Row& row) { return row.setting; });
     return copy;
   }();

@@ -32,6 +32,7 @@ class Arithmetic:
     converts between vectors of 64-bit integers and floats. ``x86_bits``: of its registers, 0 on other machines."""
 
     def __init__(self, writer: Writer, declare: Callable[[str, str], None], fast: bool, x86_bits: int = 0) -> None:
+        self.numbers: set[Instr] = set()  # that are never NaN
         self.x86_bits = x86_bits
         self.wide_conversions = x86_bits == 512
         self.w = writer
@@ -75,7 +76,7 @@ class Arithmetic:
         if op == "bits":
             return self._bits(instr, of, t, lanes, args, hint)
         if op in ("min", "max"):
-            return self.minmax(op, of, lanes, args[0], args[1], hint)
+            return self.minmax(op, of, lanes, args[0], args[1], hint, instr.args[0] in self.numbers)
         if of.is_float:
             if op == "neg":
                 return w.op(hint, f"fneg {self.fast}{t} {args[0]}")
@@ -95,13 +96,16 @@ class Arithmetic:
         name = _INT.get(op) or (_SIGNED if of.is_signed else _UNSIGNED)[op]
         return w.op(hint, f"{name} {t} {args[0]}, {args[1]}")
 
-    def minmax(self, op: str, dtype: DType, lanes: int, a: str, b: str, hint: str) -> str:
-        """The number rather than a NaN; of equals the first."""
+    def minmax(self, op: str, dtype: DType, lanes: int, a: str, b: str, hint: str, number: bool = False) -> str:
+        """The number rather than a NaN; of equals the first. ``number``: the first is known to be one."""
         t = llvm_type(dtype, lanes)
         if not dtype.is_float:
             name = f"llvm.{'s' if dtype.is_signed else 'u'}{op}.{suffix(dtype, lanes)}"
             return self.call(hint, name, t, [(t, a), (t, b)])
         cond = "i1" if lanes == 1 else f"<{lanes} x i1>"
+        if number:
+            closer = self.w.op(f"{hint}.b", f"fcmp {'olt' if op == 'min' else 'ogt'} {t} {b}, {a}")
+            return self.w.op(hint, f"select {cond} {closer}, {t} {b}, {t} {a}")
         if lanes > 1 and self.x86_bits and _maybe_nan(a) and lanes * dtype.bits >= 128:
             picked = self._x86_minmax(op, dtype, lanes, b, a, hint)
             nan = self.w.op(f"{hint}.nan", f"fcmp uno {t} {a}, {a}")

@@ -82,6 +82,7 @@ class _PieceBody(Body):
         w = Writer()
         of = outer.arithmetic
         arithmetic = Arithmetic(w, of.declare, bool(of.fast), of.x86_bits)
+        arithmetic.numbers = of.numbers
         words = Words(w, outer.words.slots)
         words.about = outer.words.about
         super().__init__(w, arithmetic, outer.flow, words, [], outer.hints, set())

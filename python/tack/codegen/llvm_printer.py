@@ -31,6 +31,7 @@ from .llvm_tables import Tables, private_arrays, used_values
 from .llvm_text import Writer, identifier
 from .lower import LibraryCall, MathLibrary
 from .narrow import Narrowed, narrow
+from .numbers import never_nan
 from .params import EntryPlan, Plan
 from .pieces import divide
 from .shared_math import print_function
@@ -41,6 +42,7 @@ from .walk import instructions
 __all__ = ["Module", "print_module"]
 
 _ONE_COPY = 1200  # instructions of a body beyond which there is no unmasked copy
+_UNROLLED, _UNROLLED_SIZE = 4, 16  # iterations between branches of plain code, and statements of a body for which there are several
 _ALIGNED_GROUPS = 4  # groups of lanes in a row from which on the row begins with a short one, so that the others are aligned
 _STREAM_BYTES = 32 << 20  # stored by a launch, from which on the caches would not keep them
 
@@ -93,7 +95,8 @@ def print_module(name: str, plan: Plan, target: Target, options: dict[str, objec
     width = f' "prefer-vector-width"="{target.vector_bits}" "min-legal-vector-width"="{target.vector_bits}"' if target.vector_bits else ""
     if calls:
         functions += record_functions(calls, 1 + max(len(site.values) for site in plan.sites))
-    machine = f'"target-cpu"="{target.arch.partition("+")[0]}"{width}'
+    cpu = target.arch.partition("+")[0]
+    machine = f'"target-cpu"="{"generic" if cpu == "aarch64" else cpu}"{width}'
     tail = [
         *declarations.values(),
         "",
@@ -156,6 +159,7 @@ class _Entry:
     def _body(self, entry: EntryPlan, flow: Flow) -> Body:
         body = Body(self.w, self.arithmetic, flow, self.words, local_arrays(entry), _hints(entry), {r.var for r in entry.reductions})
         body.memory.used = self.used
+        self.arithmetic.numbers |= never_nan({r.var for r in entry.reductions}, entry.prologue, entry.body)
         self.bodies.append(body)
         return body
 
@@ -372,12 +376,12 @@ class _Entry:
         done = w.label("row.done")
         if n == 1:
             loop = w.label("iteration")
+            if self.size <= _UNROLLED_SIZE and all(isinstance(node, Instr) for node in self.entry.body.body):
+                self._several(at, first, last, loop, done)
             w.start(loop)
             now = w.op("i", f"load i64, ptr {at}")
             self._group(now, first, None)
-            after = w.op("i.up", f"add nuw nsw i64 {now}, 1")
-            w.do(f"store i64 {after}, ptr {at}")
-            w.cbr(w.op("more", f"icmp slt i64 {after}, {last}"), loop, done)
+            self._advance(at, now, "1", last, loop, done)
             w.start(done)
             return
         some, part = w.label("some.lanes"), w.label("part")
@@ -425,6 +429,19 @@ class _Entry:
         if self.anchor is not None:
             self._advance(at, now, on, last, check, done)
         w.start(done)
+
+    def _several(self, at: str, first: str, last: str, rest: str, done: str) -> None:
+        """Iterations one by one, several before each branch; what is left goes to ``rest``."""
+        w = self.w
+        several, check = w.label("several"), w.label("several.next")
+        w.start(check)
+        now = w.op("i", f"load i64, ptr {at}")
+        left = w.op("left", f"sub nsw i64 {last}, {now}")
+        w.cbr(w.op("enough", f"icmp sge i64 {left}, {_UNROLLED}"), several, rest)
+        w.start(several)
+        for k in range(_UNROLLED):
+            self._group(now if k == 0 else w.op("i", f"add nuw nsw i64 {now}, {k}"), first, None)
+        self._advance(at, now, str(_UNROLLED), last, check, done)
 
     def _advance(self, at: str, now: str, by: str, last: str, again: str, done: str) -> None:
         w = self.w

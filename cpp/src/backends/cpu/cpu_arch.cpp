@@ -6,6 +6,8 @@
 
 #include "core/cpu_topology.h"
 #include "core/processor.h"
+#include "core/text.h"
+#include "tack/error.hpp"
 
 namespace tack::cpu {
 namespace {
@@ -57,25 +59,51 @@ std::string brand() {
 
 #endif
 
+/// A set of features that code may use, and the width of its registers.
+struct Level {
+  std::string_view arch;
+  std::uint32_t vector_bits;
+};
+
+#if defined(TACK_X86_64)
+
+constexpr std::array<Level, 4> levels{{{"x86-64", 128}, {"x86-64-v2", 128}, {"x86-64-v3", 256}, {"x86-64-v4", 512}}};
+std::size_t level() noexcept { return static_cast<std::size_t>(x86_level()); }
+
+#elif defined(TACK_AARCH64)
+
+constexpr std::array<Level, 1> levels{{{"aarch64", 128}}};
+std::size_t level() noexcept { return 1; }
+
+#endif
+
 }  // namespace
 
-CpuArch detect_arch() {
-#if defined(TACK_X86_64)
-  switch (x86_level()) {
-    case 4:
-      return {"x86-64-v4", brand(), 512};
-    case 3:
-      return {"x86-64-v3", brand(), 256};
-    case 2:
-      return {"x86-64-v2", brand(), 128};
-    default:
-      return {"x86-64", brand(), 128};
+#if defined(TACK_X86_64) || defined(TACK_AARCH64)
+
+CpuArch detect_arch(std::string_view wanted) {
+  const std::size_t own = level();
+  std::string known;
+  for (std::size_t k = 0; k < own; ++k) {
+    const bool best = k + 1 == own;
+    if (wanted == levels[k].arch || (wanted == "native" && best)) return {std::string(levels[k].arch), brand(), levels[k].vector_bits};
+    known += text(best ? " and " : ", ", levels[k].arch);
   }
-#elif defined(TACK_AARCH64)
-  return {"aarch64", brand(), 128};
-#else
-  return {"unknown", "unknown processor", 64};
-#endif
+  throw Error(ErrorCode::unsupported,
+              text("TACK_CPU_TARGET is '", wanted, "', which this processor cannot run; it runs native", known, "."));
 }
+
+bool can_run(std::string_view arch) noexcept {
+  for (std::size_t k = level(); k < levels.size(); ++k)
+    if (levels[k].arch == arch) return false;
+  return true;
+}
+
+#else
+
+CpuArch detect_arch(std::string_view) { return {"unknown", "unknown processor", 64}; }
+bool can_run(std::string_view) noexcept { return true; }
+
+#endif
 
 }  // namespace tack::cpu

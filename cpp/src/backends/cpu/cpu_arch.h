@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace tack::cpu {
 
@@ -12,7 +13,11 @@ struct CpuArch {
   std::uint32_t vector_bits = 0;  ///< width of the SIMD registers that code for `arch` may use
 };
 
-/// Asks the processor, and the operating system's support for its wide registers. Never throws but bad_alloc.
-CpuArch detect_arch();
+/// Asks the processor, and the operating system's support for its wide registers. `wanted`: "native", or a level to compile for in its
+/// place, which the processor must have. Throws Error(unsupported) that names the levels there are.
+CpuArch detect_arch(std::string_view wanted);
+
+/// Whether this processor has all that code for `arch` may use. Names that are no level are taken on trust.
+bool can_run(std::string_view arch) noexcept;
 
 }  // namespace tack::cpu

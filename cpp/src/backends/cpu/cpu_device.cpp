@@ -89,7 +89,7 @@ void CpuModule::launch(std::uint32_t entry, const std::uint64_t* words, std::int
 // --- CpuDevice ---------------------------------------------------------------------------------------------------------------------
 
 CpuDevice::CpuDevice(RuntimeImpl& runtime, int threads) : runtime_(runtime), schedule_(runtime, threads) {
-  const CpuArch arch = detect_arch();
+  const CpuArch arch = detect_arch(runtime.config.cpu_target);
   capabilities_.arch = arch.arch;
   capabilities_.device_name = arch.name;
   capabilities_.vector_bits = arch.vector_bits;
@@ -139,6 +139,10 @@ void CpuDevice::fill(void* destination, const void* element, std::size_t size, s
 }
 
 std::unique_ptr<ModuleImpl> CpuDevice::load(std::span<const std::byte> binary, const KernelSource& source) {
+  if (!can_run(source.arch)) {
+    throw Error(ErrorCode::unsupported, text("Kernel '", source.name, "' is machine code for '", source.arch,
+                                             "', which this processor cannot run. Compile it for '", capabilities_.arch, "'."));
+  }
   std::vector<std::string> symbols;
   symbols.reserve(source.entries.size());
   for (const EntryPoint& entry : source.entries) symbols.push_back(entry.symbol);

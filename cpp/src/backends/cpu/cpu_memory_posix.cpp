@@ -12,9 +12,8 @@ namespace tack::cpu {
 namespace {
 
 constexpr std::align_val_t alignment{64};
-constexpr std::size_t large = std::size_t{4} * 1024 * 1024;
-
 constexpr std::size_t huge_page = std::size_t{2} * 1024 * 1024;
+constexpr std::size_t large = huge_page;  // random accesses to an array of a few MiB already miss the TLB with small pages
 
 std::size_t whole_pages(std::size_t bytes) noexcept { return (bytes + huge_page - 1) / huge_page * huge_page; }
 

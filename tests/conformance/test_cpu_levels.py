@@ -1,0 +1,95 @@
+"""TACK_CPU_TARGET: code for other levels of the instruction set, and a cache folder that machines of several levels share."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tack
+
+LEVELS = ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"]
+
+# Every kind of code that lanes have: masks, loops that lanes leave one by one, gathers, bytes, 64-bit integers, divisions, mathematics.
+PROGRAM = """
+import hashlib, json
+import numpy as np
+import tack
+
+@tack.kernel(exact=True)  # levels below x86-64-v3 have no fma, so that only exact kernels give the same bits on all
+def everything(out, counts, small, x, index, limit, by):
+    for i in range(out.shape[0]):
+        v = x[i]
+        k = 0
+        while k < limit and abs(v) < 50.0:
+            v = v * 1.25 + x[index[i]] * 0.5 if v > 0.0 else v * 1.5 - 0.75
+            k += 1
+        counts[i] = k * 3 - i % by + (i * 7) // by + index[i] // (k + 1)
+        small[i] = small[i] + small[(i + k) % small.shape[0]]
+        out[i] = min(max(v, x[index[i]]), 40.0) + tack.exp(-x[i] * x[i]) + tack.sin(x[i]) * tack.erf(x[i])
+
+rng = np.random.default_rng(3)
+n = 501
+x = rng.normal(0, 2, n).astype("f4")
+x[:5] = [np.nan, 0.0, -0.0, np.inf, 1e-40]
+index = rng.integers(0, n, n).astype("i4")
+digest = hashlib.sha256()
+for limit in (20, 1 << 40):
+    out, counts, small = np.zeros(n, "f4"), np.zeros(n, "i8"), np.arange(n).astype("u1")
+    everything(out, counts, small.copy(), x, index, limit, 13)
+    out[np.isnan(out)] = np.nan  # of any sign
+    for a in (out, counts, small):
+        digest.update(a.tobytes())
+device = tack.get_default_device()
+print(json.dumps({"arch": device.arch, "digest": digest.hexdigest(), "compiled": device.compiled, "loaded": device.loaded}))
+"""
+
+
+def run(folder: Path, **settings: str) -> dict[str, Any]:
+    (folder / "program.py").write_text(PROGRAM)
+    env = {k: v for k, v in os.environ.items() if not k.startswith("TACK_")} | {"TACK_CACHE_DIR": str(folder / "cache"), **settings}
+    done = subprocess.run([sys.executable, str(folder / "program.py")], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout))
+
+
+@pytest.fixture(scope="module")
+def levels() -> list[str]:
+    """Those that this machine runs."""
+    own = tack.device("cpu").arch
+    if own not in LEVELS:
+        pytest.skip("levels are those of x86-64")
+    return LEVELS[: LEVELS.index(own) + 1]
+
+
+def test_all_levels_store_the_same_in_all_widths(tmp_path: Path, levels: list[str]) -> None:
+    expected = run(tmp_path, TACK_CPU_SIMD="1")["digest"]
+    for level in levels:
+        for width in ("0", "4", "16"):
+            got = run(tmp_path, TACK_CPU_TARGET=level, TACK_CPU_SIMD=width)
+            assert (got["arch"], got["digest"]) == (level, expected), (level, width)
+
+
+def test_a_weaker_machine_does_not_load_what_a_stronger_one_compiled(tmp_path: Path, levels: list[str]) -> None:
+    strong = run(tmp_path)
+    assert (strong["compiled"], strong["loaded"]) == (1, 0)
+    again = run(tmp_path)
+    assert (again["compiled"], again["loaded"]) == (0, 1)
+    for level in levels[:-1]:
+        weak = run(tmp_path, TACK_CPU_TARGET=level)
+        assert (weak["compiled"], weak["loaded"]) == (1, 0), level
+    assert run(tmp_path)["loaded"] == 1
+
+
+def test_a_level_that_the_processor_lacks_is_refused(tmp_path: Path) -> None:
+    foreign = "aarch64" if tack.device("cpu").arch in LEVELS else "x86-64"
+    runtime_error = f"TACK_CPU_TARGET is '{foreign}', which this processor cannot run; it runs native"
+    env = {k: v for k, v in os.environ.items() if not k.startswith("TACK_")} | {"TACK_CPU_TARGET": foreign}
+    done = subprocess.run([sys.executable, "-c", "import tack; tack.device('cpu')"], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert runtime_error in done.stderr
