@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import importlib.util
 import os
 import shutil
 import sys
@@ -48,6 +49,12 @@ def names_of(config: pytest.Config, option: str) -> list[str]:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "long: takes minutes; runs with --long (tests/run long)")
     config.addinivalue_line("markers", "needs(capability, ...): runs on devices that have all of them; conformance/conftest.py lists them")
+    if importlib.util.find_spec("hypothesis") is not None:
+        from hypothesis import settings
+
+        # The same examples on every run, and none that fails because the machine was busy.
+        settings.register_profile("tack", deadline=None, derandomize=True)
+        settings.load_profile("tack")
     wanted = {*names_of(config, "--devices"), *names_of(config, "--require-devices")}
     for name in sorted(wanted.intersection(SIMULATED)):
         if name.removesuffix("-sim") in wanted:

@@ -264,6 +264,23 @@ TEST_CASE("extents: every operation, against Python's meaning and wrapping") {
   CHECK(binary(ExtentOp::eq, 2, 2) == 1);
   CHECK(binary(ExtentOp::eq, 2, 3) == 0);
   CHECK(binary(ExtentOp::ne, 2, 3) == 1);
+  CHECK(binary(ExtentOp::shl, 3, 4) == 48);
+  CHECK(binary(ExtentOp::shl, 1, 63) == int64_min);
+  CHECK(binary(ExtentOp::shl, 1, 64) == 0);
+  CHECK(binary(ExtentOp::shl, 1, -1) == 0);
+  CHECK(binary(ExtentOp::shr, -9, 1) == -5);
+  CHECK(binary(ExtentOp::shr, -9, 64) == -1);
+  CHECK(binary(ExtentOp::shr, 9, -1) == 0);
+  CHECK(binary(ExtentOp::bit_and, 12, 10) == 8);
+  CHECK(binary(ExtentOp::bit_or, 12, 10) == 14);
+  CHECK(binary(ExtentOp::bit_xor, 12, -1) == -13);
+  CHECK(binary(ExtentOp::pow, -3, 3) == -27);
+  CHECK(binary(ExtentOp::pow, 3, 0) == 1);
+  CHECK(binary(ExtentOp::pow, 3, -1) == 0);
+  CHECK(binary(ExtentOp::pow, 2, int64_max) == 0);
+  CHECK(run({{ExtentOp::constant, 0, 0, -1}, {ExtentOp::popcount, 0, 0, 0}}) == 64);
+  CHECK(run({{ExtentOp::constant, 0, 0, 0}, {ExtentOp::clz, 0, 0, 0}}) == 64);
+  CHECK(run({{ExtentOp::constant, 0, 0, 5}, {ExtentOp::clz, 0, 0, 0}}) == 61);
   CHECK(run({{ExtentOp::constant, 0, 0, int64_min}, {ExtentOp::neg, 0, 0, 0}}) == int64_min);
   CHECK(run({{ExtentOp::constant, 0, 0, 5}, {ExtentOp::neg, 0, 0, 0}}) == -5);
   const auto select = [&](std::int64_t condition) {

@@ -98,6 +98,8 @@ def _extent(terms: list[tuple[str, int, int, int]]) -> str:
             stack.append(f"step{arg}")
         elif op == "neg":
             stack.append(f"-{stack.pop()}")
+        elif op in ("popcount", "clz"):
+            stack.append(f"{op}({stack.pop()})")
         elif op == "select":
             orelse, then, condition = stack.pop(), stack.pop(), stack.pop()
             stack.append(f"({then} if {condition} else {orelse})")

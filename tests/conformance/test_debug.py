@@ -175,6 +175,40 @@ def test_several_dimensions_and_views(device: tack.Device) -> None:
         )
 
 
+SHORT, LONG = (10, 20, 30), tuple(range(100))
+TABLE = ((1, 2.0), (3, 4.0))
+
+
+def test_tuples(device: tack.Device) -> None:
+    @tack.kernel
+    def short(x, p):
+        for i in range(x.shape[0]):
+            x[i] = SHORT[p + i]
+
+    @tack.kernel
+    def long(x, p):
+        for i in range(x.shape[0]):
+            x[i] = LONG[p - i] if p < 200 else 0
+
+    @tack.kernel
+    def table(x, p):
+        a, b = TABLE[p]
+        for i in range(x.shape[0]):
+            x[i] = a + b
+
+    x = tack.zeros(3)
+    assert "'short': index 3 is outside of the tuple of 3 items\n  in iteration i = 2\n" in failure(IndexError, lambda: short(x, 1))
+    assert "'long': index -1 is outside of the tuple of 100 items\n  in iteration i = 1\n" in failure(IndexError, lambda: long(x, 0))
+    assert "'table': index 2 is outside of the tuple of 2 items\n  File" in failure(IndexError, lambda: table(x, 2))
+    with tack.debug():
+        short(x, 0)
+        assert x.tolist() == [10, 20, 30]
+        long(x, 200)
+        assert x.tolist() == [0, 0, 0]
+        table(x, 1)
+        assert x.tolist() == [7, 7, 7]
+
+
 def test_flat_local_and_zero_dimensional(device: tack.Device) -> None:
     @tack.kernel
     def flat(x, n):

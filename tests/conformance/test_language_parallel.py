@@ -268,6 +268,61 @@ def test_bounds_come_from_scalars_shapes_and_captured_values(device: tack.Device
         assert filled(text, 16, n, tack.zeros((4, 3)), N=4) == expected(n)
 
 
+BOUNDS = {
+    "1 << n": lambda n, m: 1 << n,
+    "2 ** n + 3 ** (n // 2)": lambda n, m: 2**n + 3 ** (n // 2),
+    "(m >> n) + (m & 3) + (m | 4) - (m ^ n)": lambda n, m: (m >> n) + (m & 3) + (m | 4) - (m ^ n),
+    "~(-m)": lambda n, m: ~(-m),
+    "tack.popcount(m) + 64 - tack.clz(m)": lambda n, m: m.bit_count() + m.bit_length(),
+    "tack.popcount(tack.i16(-m)) + tack.clz(tack.u8(m))": lambda n, m: (-m & 0xFFFF).bit_count() + 8 - (m & 0xFF).bit_length(),
+    "tack.u8(m) << n": lambda n, m: (m << n) & 0xFF,
+    "~tack.u8(m)": lambda n, m: 255 - (m & 0xFF),
+    "tack.u8(m) ** 2": lambda n, m: m * m & 0xFF,
+    "(m << -n - 1) + (m >> 64) + (-m >> 64) + 2 ** (-n - 1) + 5": lambda n, m: 4 if m else 5,
+}
+
+
+@pytest.mark.parametrize("bound", BOUNDS)
+def test_bounds_are_any_integer_arithmetic_of_scalars(device: tack.Device, bound: str) -> None:
+    text = f"""
+    @tack.kernel
+    def k(out, n, m):
+        count = 0
+        for i in range({bound}):
+            out[i] = 1
+        for i in range({bound}):  # a reduction: its launch counts blocks
+            count += out[i]
+        return count
+    """
+    for n, m in ((0, 0), (0, 1), (3, 5), (2, 19), (6, 200), (5, 37)):
+        out = tack.zeros(1000, tack.i32)
+        expected = BOUNDS[bound](n, m)
+        assert kernel(text)(out, n, m) == max(expected, 0)
+        assert out.numpy().sum() == max(expected, 0)
+
+
+def test_a_scan_halves_its_loops_in_a_sequence(device: tack.Device) -> None:
+    scan = kernel("""
+    @tack.kernel
+    def k(x, levels):
+        n = len(x)
+        for d in tack.sequential(levels):
+            for i in range(0, n, 2 << d):
+                x[i + (2 << d) - 1] += x[i + (1 << d) - 1]
+        for i in range(n - 1, n):
+            x[i] = 0
+        for d in tack.sequential(levels - 1, -1, -1):
+            for i in range(0, n, 2 << d):
+                left = x[i + (1 << d) - 1]
+                x[i + (1 << d) - 1] = x[i + (2 << d) - 1]
+                x[i + (2 << d) - 1] += left
+    """)
+    values = np.random.default_rng(5).integers(0, 100, 64).astype(np.int32)
+    x = tack.array(values)
+    scan(x, 6)
+    np.testing.assert_array_equal(x.numpy(), np.cumsum(values) - values)
+
+
 @pytest.mark.parametrize("bound", ["x[0]", "int(x[0])", "len(x) + x[1]", "s", "int(tack.sqrt(1.0 * n))"])
 def test_bounds_of_what_only_the_device_knows_are_refused_with_the_cure(device: tack.Device, bound: str) -> None:
     text = f"""
@@ -279,7 +334,8 @@ def test_bounds_of_what_only_the_device_knows_are_refused_with_the_cure(device: 
         for i in range({bound}):
             x[i] = 1
     """
-    assert "int(a[0])" in refused(text, tack.CompileError, tack.ones(4, tack.i32), 3)
+    cure = "int(a[0])" if "x[" in bound else "compute it before the call"
+    assert cure in refused(text, tack.CompileError, tack.ones(4, tack.i32), 3)
 
 
 @pytest.mark.parametrize(

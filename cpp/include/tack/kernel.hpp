@@ -58,6 +58,14 @@ enum class ExtentOp : std::uint8_t {
   le = 14,
   eq = 15,
   ne = 16,  // cond a b select; comparisons give 0 or 1
+  shl = 17,
+  shr = 18,
+  bit_and = 19,
+  bit_or = 20,
+  bit_xor = 21,
+  pow = 22,  // two operands
+  popcount = 23,
+  clz = 24,  // one operand; clz of 0 is 64
 };
 struct ExtentTerm {
   ExtentOp op = ExtentOp::constant;
@@ -66,8 +74,8 @@ struct ExtentTerm {
   std::int64_t value = 0;
   bool operator==(const ExtentTerm&) const = default;
 };
-/// Wraps modulo 2^64; x // 0 and x % 0 are 0, as in kernels. `sequence` pushes the variable of the `arg`-th enclosing sequence, 0 the
-/// outermost; `scalar` an integer or bool argument.
+/// Wraps modulo 2^64; x // 0 and x % 0 are 0, counts of shifts outside [0, 64) and negative exponents as in kernels. `sequence` pushes the
+/// variable of the `arg`-th enclosing sequence, 0 the outermost; `scalar` an integer or bool argument.
 using Extent = std::vector<ExtentTerm>;
 
 /// A function of the binary.

@@ -34,6 +34,18 @@ std::int64_t floor_mod(std::int64_t a, std::int64_t b) noexcept {
   return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
 }
 
+std::int64_t shift_left(std::int64_t a, std::int64_t count) noexcept { return count < 0 || count > 63 ? 0 : wrapped(bits(a) << count); }
+std::int64_t shift_right(std::int64_t a, std::int64_t count) noexcept { return a >> (count < 0 || count > 63 ? 63 : count); }
+
+/// Exact modulo 2^64; 0 for a negative exponent.
+std::int64_t power(std::int64_t base, std::int64_t exponent) noexcept {
+  if (exponent < 0) return 0;
+  std::uint64_t result = 1, square = bits(base);
+  for (; exponent != 0; exponent >>= 1, square *= square)
+    if ((exponent & 1) != 0) result *= square;
+  return wrapped(result);
+}
+
 std::int64_t apply(ExtentOp op, std::int64_t a, std::int64_t b) noexcept {
   switch (op) {
     case ExtentOp::add:
@@ -58,6 +70,18 @@ std::int64_t apply(ExtentOp op, std::int64_t a, std::int64_t b) noexcept {
       return a == b ? 1 : 0;
     case ExtentOp::ne:
       return a != b ? 1 : 0;
+    case ExtentOp::shl:
+      return shift_left(a, b);
+    case ExtentOp::shr:
+      return shift_right(a, b);
+    case ExtentOp::bit_and:
+      return a & b;
+    case ExtentOp::bit_or:
+      return a | b;
+    case ExtentOp::bit_xor:
+      return a ^ b;
+    case ExtentOp::pow:
+      return power(a, b);
     default:
       return 0;  // the others take no two operands
   }
@@ -161,6 +185,12 @@ std::int64_t evaluate(const Extent& program, std::span<const Argument> arguments
         break;
       case ExtentOp::neg:
         stack[depth - 1] = wrapped(0 - bits(stack[depth - 1]));
+        break;
+      case ExtentOp::popcount:
+        stack[depth - 1] = std::popcount(bits(stack[depth - 1]));
+        break;
+      case ExtentOp::clz:
+        stack[depth - 1] = std::countl_zero(bits(stack[depth - 1]));
         break;
       case ExtentOp::select:
         depth -= 2;

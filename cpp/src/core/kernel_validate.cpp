@@ -184,13 +184,15 @@ class Validator {
           operands = 0;
           break;
         case ExtentOp::neg:
+        case ExtentOp::popcount:
+        case ExtentOp::clz:
           operands = 1;
           break;
         case ExtentOp::select:
           operands = 3;
           break;
         default:
-          require(term.op <= ExtentOp::ne, "a bound has an unknown operation");
+          require(term.op <= ExtentOp::clz, "a bound has an unknown operation");
       }
       require(depth >= operands, "a bound lacks an operand");
       depth = depth - operands + 1;

@@ -1,6 +1,6 @@
 """Puts the checks of debug mode into lowered bodies, and turns asserts and prints into records of numbered sites.
 
-The result has, instead of ``assert_`` and ``print``, and before every access to an array,
+The result has, instead of ``assert_``, ``inside`` and ``print``, and before every access to an array,
 
 ===========  =====================================================================================================
 check        (cond, values...), attr: site; where cond is false the values are reported and the iteration ends
@@ -26,7 +26,7 @@ from ..ir.uniformity import COLLECTIVES
 from ..types import DType, i64
 from .affine import indices_of
 from .lower_ops import Builder
-from .walk import Walk, blocks_of, instructions, run
+from .walk import CHECKED, Walk, blocks_of, instructions, run
 
 __all__ = ["Checks"]
 
@@ -49,7 +49,7 @@ class Checks:
 
     def rewrite(self, body: Block, indices: list[Var], path: tuple[Sequence, ...]) -> None:
         """Changes the lowered body of one entry. ``indices``: the variables of its loop, if any; ``path``: the sequences around it."""
-        if not any(i.op in ("assert_", "print") or (self.checked and i.op in _MEMORY) for i in instructions(body)):
+        if not any(i.op == "print" or i.op in CHECKED or (self.checked and i.op in _MEMORY) for i in instructions(body)):
             return
         b = Builder()
         place = _Place(b, indices, path)
@@ -127,6 +127,17 @@ class _Rewrite:
             else:
                 b.emit("check", None, (node.args[0], *values), site)
             return
+        if node.op == "inside":
+            assert isinstance(node.attr, int)
+            bounds = (node.args[0], b.const(i64, node.attr))
+            values = (*bounds, *self.place.values)
+            site = self.checks.number("index", "index {} is outside of the tuple of {} items" + self.place.text, values, node.loc)
+            if self.together:
+                report = Instr("report", None, values, site, node.loc)
+                b.out.append(If(self._is_inside([bounds], b), Block(), Block([report]), node.loc))
+            else:
+                b.emit("check_index", None, values, (site, 1))
+            return
         if self.checks.checked and node.op in _MEMORY and indices_of(node)[1]:
             self._access(node, b, passed)
         else:
@@ -161,13 +172,18 @@ class _Rewrite:
             b.out.append(node)
 
     @staticmethod
-    def _guarded(node: Instr, b: Builder, bounds: list[tuple[Instr, Instr]], report: Instr) -> None:
-        """The access where its indices are in bounds, else the report; ``node`` becomes what it gives."""
+    def _is_inside(bounds: list[tuple[Instr, Instr]], b: Builder) -> Instr:
         inside: Instr | None = None
         for index, length in bounds:
             here = b.both(b.compare("ge", index, b.const(i64, 0)), b.compare("lt", index, length))
             inside = here if inside is None else b.both(inside, here)
         assert inside is not None
+        return inside
+
+    @staticmethod
+    def _guarded(node: Instr, b: Builder, bounds: list[tuple[Instr, Instr]], report: Instr) -> None:
+        """The access where its indices are in bounds, else the report; ``node`` becomes what it gives."""
+        inside = _Rewrite._is_inside(bounds, b)
         access: list[Node] = [node]
         if node.type is not None:
             own = Instr(node.op, node.type, node.args, node.attr, node.loc)

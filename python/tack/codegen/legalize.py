@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 
 from ..ir.nodes import Block, Break, Continue, For, If, Instr, Leave, Node, Scope, Var, While
-from .walk import EFFECTS, Walk, blocks_of, instructions, nodes, run
+from .walk import CHECKED, EFFECTS, Walk, blocks_of, instructions, nodes, run
 
 __all__ = ["is_pure", "reads", "simplify"]
 
@@ -272,7 +272,7 @@ def _sweep(block: Block, live: set[Instr]) -> Walk[None]:
 
 def is_pure(block: Block, checked: bool) -> bool:
     """Whether running the block twice is the same as once: it neither reads nor writes memory. Asserts count where they are checked."""
-    return not any(i.op in EFFECTS or i.op in ("load", "load_flat", "cell") for i in instructions(block) if checked or i.op != "assert_")
+    return not any(i.op in EFFECTS or i.op in ("load", "load_flat", "cell") for i in instructions(block) if checked or i.op not in CHECKED)
 
 
 def reads(block: Block) -> set[Var]:

@@ -27,7 +27,7 @@ from ..ir.nodes import ArrayParam, Block, Break, Continue, For, Function, If, In
 from ..types import BOOL, DType, i64
 from .legalize import reads
 from .lower_ops import Builder, floor_divide, int_pow, modulo, shift
-from .walk import Walk, instructions, run, variables_set
+from .walk import CHECKED, Walk, instructions, run, variables_set
 
 __all__ = ["NATIVE_MATH", "PRIMITIVE", "LibraryCall", "Lowering", "MathLibrary", "frequent", "index_prologue"]
 
@@ -41,7 +41,7 @@ NATIVE_MATH = frozenset({"sqrt", "floor", "ceil", "trunc", "rint", "round", "fab
 PRIMITIVE = frozenset(
     {
         *("const", "arg", "shape", "index", "sequence", "keep", "get", "set", "select", "cast", "bitcast", "freeze"),
-        *("load", "store", "load_flat", "store_flat", "atomic", "cell", "set_cell", "combine", "assert_", "print"),
+        *("load", "store", "load_flat", "store_flat", "atomic", "cell", "set_cell", "combine", "print", *CHECKED),
         *("add", "sub", "mul", "div", "quot", "rem", "frem", "neg", "abs", "lshift", "rshift", "and", "or", "xor", "not", "lnot"),
         *("eq", "ne", "lt", "le", "gt", "ge", "min", "max", "fma", "math", "bits", "table", "call", "sample"),
         *("thread_id", "block_id", "barrier", "block_reduce", "present"),
@@ -146,7 +146,7 @@ class Lowering:
             return args[0]
         if op == "cast" and t == BOOL and args[0].type is not None:
             return b.emit("ne", BOOL, (args[0], b.const(args[0].type, 0)))
-        if op == "assert_" and not self.checked:
+        if op in CHECKED and not self.checked:
             return b.emit("const", BOOL, (), True)
         assert op in PRIMITIVE, op
         return b.emit(op, t, args, node.attr)

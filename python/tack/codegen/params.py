@@ -416,6 +416,8 @@ class _Planner:
                 stack.append(b.emit("sequence", i64, (), arg))
             elif op == "neg":
                 stack.append(b.emit("neg", i64, (stack.pop(),)))
+            elif op in ("popcount", "clz"):
+                stack.append(b.emit("bits", i64, (stack.pop(),), op))
             elif op == "select":
                 no, yes, cond = stack.pop(), stack.pop(), stack.pop()
                 stack.append(b.select(b.compare("ne", cond, b.const(i64, 0)), yes, no))

@@ -5,12 +5,14 @@ from __future__ import annotations
 from ..ir.nodes import Block, For, Instr, Var
 from ..ir.walk import Walk, blocks_of, instructions, nodes, run
 
-__all__ = ["EFFECTS", "Walk", "blocks_of", "instructions", "nodes", "run", "variables_set"]
+__all__ = ["CHECKED", "EFFECTS", "Walk", "blocks_of", "instructions", "nodes", "run", "variables_set"]
 
+# Operations of debug mode alone.
+CHECKED = ("assert_", "inside")
 # Operations that do more than compute their value.
 EFFECTS = frozenset(
     {
-        *("store", "store_flat", "atomic", "barrier", "block_reduce", "print", "assert_"),
+        *("store", "store_flat", "atomic", "barrier", "block_reduce", "print", *CHECKED),
         *("check", "check_index", "record", "report", "set_cell", "combine", "keep"),
     }
 )

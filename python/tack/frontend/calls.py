@@ -18,6 +18,7 @@ from .meaning import DTypeMeaning, FuncMeaning, Intrinsic, ModuleMeaning, Opaque
 from .messages import Messages
 from .names import ATOMICS, NUMPY_NAMES, PYTHON_MATH, WORKGROUP
 from .operators import is_weak
+from .refusals import INSTEAD
 from .values import (
     W_FLOAT,
     W_INT,
@@ -131,7 +132,7 @@ class Calls(Messages):
         if name in BIT_FUNCTIONS:
             return self.bits(name, self.numbers(name, args, loc), loc)
         prefix = {"builtins": "", "numpy": "np.", "math": "math."}.get(origin, "tack.")
-        self.fail(f"{prefix}{name} has no meaning in a kernel.", loc, _INSTEAD.get(name, ""), CompileNotImplementedError)
+        self.fail(f"{prefix}{name} has no meaning in a kernel.", loc, INSTEAD.get(name, ""), CompileNotImplementedError)
 
     def numbers(self, name: str, args: list[Thing], loc: Loc) -> list[Num]:
         numbers = [a for a in args if isinstance(a, Num)]
@@ -522,20 +523,4 @@ _SPECIAL: Final[dict[str, Callable[..., Any]]] = {
     "pow": Calls.call_pow,
     "local_array": Calls.call_local_array,
     "local_array_like": Calls.call_local_array,
-}
-_INSTEAD: Final = {
-    "sum": "Loop over the items: s += a[i].",
-    "enumerate": "Write for i in range(len(a)), and index with i.",
-    "zip": "Write for i in range(len(a)), and index both with i.",
-    "any": "Loop, and combine the conditions with or.",
-    "all": "Loop, and combine the conditions with and.",
-    "zeros": "Use tack.local_array(dtype, shape) for scratch memory of one iteration.",
-    "empty": "Use tack.local_array(dtype, shape) for scratch memory of one iteration.",
-    "ones": "Use tack.local_array(dtype, shape) for scratch memory of one iteration, and a loop that stores 1.",
-    "array": "Write a tuple (a, b, c) for a few values known by position, or tack.local_array(dtype, shape) for scratch memory.",
-    "arange": "Loop over range(start, stop, step).",
-    "dot": "Loop over the items: s += a[i] * b[i].",
-    "factorial": "Loop: f = 1, then f *= i.",
-    "where": "Write: a if condition else b.",
-    "clip": "Write min(max(x, low), high).",
 }

@@ -15,6 +15,7 @@ from .meaning import Constant, DTypeMeaning, Meaning, ModuleMeaning, Opaque, Tup
 from .names import FUNCTIONS, NUMPY_NAMES
 from .operators import Operators
 from .promote import holds
+from .refusals import INSTEAD
 from .values import (
     NONE,
     REFUSED,
@@ -177,13 +178,17 @@ class Expressions(Operators):
             return DTypeMeaning(self.dtype_of(thing.type))
         if isinstance(thing, Opaque):
             self.unusable_capture(thing, loc)
-        self.fail(f"{describe(thing)} has no attribute '{name}' in a kernel.", loc, "", CompileNotImplementedError)
+        hint = INSTEAD.get(name, f"Write tack.{name}(...)." if name in FUNCTIONS else "")
+        self.fail(f"{describe(thing)} has no attribute '{name}' in a kernel.", loc, hint, CompileNotImplementedError)
 
     def texture_attribute(self, texture: Texture, name: str, loc: Loc) -> Thing:
         raise NotImplementedError
 
     def near_attribute(self, module: ModuleMeaning, name: str) -> str:
-        return did_you_mean(name, {*FUNCTIONS, *(NUMPY_NAMES if module.name == "numpy" else ())}) if module.name in _LIBRARIES else ""
+        """What to write instead of a name that a module does not have for kernels."""
+        if module.name not in _LIBRARIES:
+            return ""
+        return INSTEAD.get(name) or did_you_mean(name, {*FUNCTIONS, *(NUMPY_NAMES if module.name == "numpy" else ())})
 
     def array_attribute(self, ref: ArrayRef, name: str, loc: Loc) -> Thing:  # noqa: RET503 - fail() does not return
         if name == "shape":
@@ -389,10 +394,16 @@ class Expressions(Operators):
             if not -len(items) <= k < len(items):
                 self.fail(f"index {k} is outside of the tuple, which has {items_text(len(items))}.", loc)
             return items[k]
+        at = self.coerce(Num(thing.type, thing.instr), i64, loc)
+        self.emit("inside", None, (at,), len(items), loc)
+        return self.chosen(items, thing, loc)
+
+    def chosen(self, items: tuple[Thing, ...], thing: Num, loc: Loc) -> Thing:
+        """The item at a position that is known at run time; where it is wrong, some item."""
         rows = [item for item in items if isinstance(item, Tuple)]
         if items and len(rows) == len(items) and len({len(row.items) for row in rows}) == 1:  # a table: column by column
             columns = zip(*(row.items for row in rows), strict=True)
-            return Tuple(tuple(self.index_tuple(Tuple(column), thing, loc) for column in columns))
+            return Tuple(tuple(self.chosen(column, thing, loc) for column in columns))
         numbers = [item for item in items if isinstance(item, Num)]
         if len(numbers) != len(items) or not items:
             self.fail(
@@ -452,7 +463,10 @@ class Expressions(Operators):
         if not isinstance(value, Num):
             if isinstance(value, Opaque):
                 self.unusable_capture(value, loc)
-            self.fail(f"{ref.dtype} array '{ref.name}' cannot take {describe(value)}.", loc)
+            hint = ""
+            if isinstance(value, ArrayRef):
+                hint = f"Index it: {value.name}[{', '.join('ijkl'[: value.rank]) or '()'}]."
+            self.fail(f"{ref.dtype} array '{ref.name}' cannot take {describe(value)}.", loc, hint)
         dtype = ref.dtype
         if value.type.is_float and dtype.is_int:
             self.fail(f"{dtype} array '{ref.name}' cannot take {describe(value)}.", loc, f"Write int(...) or {dtype}(...) to convert.")

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from ..ir.nodes import ArrayParam, Extent, Instr, ScalarParam, Var
-from ..types import BOOL, DType, i64
+from ..types import BOOL, DType, i64, u64
 
 __all__ = ["NotAnExtent", "extent_of"]
 
 Term = tuple[str, int, int, int]
 
-_DIRECT: Final = {name: name for name in ("add", "sub", "mul", "floordiv", "mod", "min", "max", "lt", "le", "eq", "ne", "neg", "select")}
+_SAME: Final = "add sub mul floordiv mod min max lt le eq ne neg select shl shr and or xor pow"
+_DIRECT: Final = {name: name for name in _SAME.split()}
 _DIRECT.update({"gt": "lt", "ge": "le"})  # with the operands swapped
 _LOGIC: Final = {"and": "mul", "or": "max", "xor": "ne"}  # of bools
 _MAX_TERMS: Final = 4096
@@ -67,13 +68,19 @@ def _expand(instr: Instr, work: list[Instr | tuple[Term, ...]], sequences: list[
     elif instr.type is BOOL and op in _LOGIC:
         work.append(_term(_LOGIC[op]))
         work.extend(reversed(instr.args))
-    elif op in ("shl", "shr") and instr.args[1].op == "const" and isinstance(instr.args[1].attr, int) and 0 <= instr.args[1].attr < 62:
-        if op == "shl" and instr.type is not i64:
-            work.append(_wrapped(instr.type))
-        work.append((("constant", 0, 0, 1 << instr.args[1].attr), ("mul" if op == "shl" else "floordiv", 0, 0, 0)))
+    elif op == "not":
+        work.append(_wrapped(instr.type))
+        work.append((("constant", 0, 0, -1), ("xor", 0, 0, 0)))
         work.append(instr.args[0])
-    elif op in _DIRECT:
-        if op in ("add", "sub", "mul", "neg", "floordiv") and instr.type is not i64 and instr.type is not BOOL:
+    elif op == "bits" and isinstance(attr, str) and attr in ("popcount", "clz"):
+        if attr == "clz":
+            work.append((("constant", 0, 0, 64 - instr.type.bits), ("sub", 0, 0, 0)))
+        work.append(_term(attr))
+        if instr.type.bits < 64:  # the bits that the type has
+            work.append((("constant", 0, 0, (1 << instr.type.bits) - 1), ("and", 0, 0, 0)))
+        work.append(instr.args[0])
+    elif op in _DIRECT and not (op == "shr" and instr.type is u64):
+        if op in ("add", "sub", "mul", "neg", "floordiv", "shl", "pow") and instr.type is not i64 and instr.type is not BOOL:
             work.append(_wrapped(instr.type))
         work.append(_term(_DIRECT[op]))
         work.extend(instr.args if op in ("gt", "ge") else reversed(instr.args))

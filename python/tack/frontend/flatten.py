@@ -180,7 +180,7 @@ class Flattener:
             self.refuse(
                 node,
                 "a string is not part of the kernel language.",
-                "Strings stand in print and in the message of an assert only; use numbers to tell cases apart.",
+                "Strings stand in print and in the message of an assert only; use numbers to tell cases apart, math.inf for infinity.",
             )
         if isinstance(value, bytes):
             self.refuse(node, "bytes are not part of the kernel language.", "Pass a tack.u8 array.")

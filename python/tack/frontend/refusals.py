@@ -1,13 +1,16 @@
-"""What to say of each Python construct that the kernel language does not have: its name, and what to write instead."""
+"""What to say of what the kernel language does not have: of each Python construct, and of functions that people look for."""
 
 from __future__ import annotations
 
 import ast
 from typing import Final
 
-__all__ = ["REFUSED"]
+__all__ = ["INSTEAD", "REFUSED"]
 
 _COMPREHENSION: Final = "Write a for loop that stores into an array, or into tack.local_array(dtype, shape)."
+
+_RANDOM: Final = "Compute random numbers from the index: docs/guide.md has a function for it."
+_INDEX: Final = "The variable of the parallel loop is the number of the iteration: for i in range(n)."
 
 REFUSED: Final[dict[type[ast.AST], tuple[str, str]]] = {
     ast.ListComp: ("a list comprehension", _COMPREHENSION),
@@ -52,3 +55,63 @@ for _name, _entry in {
 }.items():
     if hasattr(ast, _name):  # Python 3.12, 3.14
         REFUSED[getattr(ast, _name)] = _entry
+
+# By name, whatever the module: tack.where, np.where, torch.where, x.clamp.
+INSTEAD: Final[dict[str, str]] = {
+    "sum": "Loop over the items: s += a[i].",
+    "enumerate": "Write for i in range(len(a)), and index with i.",
+    "zip": "Write for i in range(len(a)), and index both with i.",
+    "any": "Loop, and combine the conditions with or.",
+    "all": "Loop, and combine the conditions with and.",
+    "zeros": "Use tack.local_array(dtype, shape) for scratch memory of one iteration.",
+    "empty": "Use tack.local_array(dtype, shape) for scratch memory of one iteration.",
+    "ones": "Use tack.local_array(dtype, shape) for scratch memory of one iteration, and a loop that stores 1.",
+    "array": "Write a tuple (a, b, c) for a few values known by position, or tack.local_array(dtype, shape) for scratch memory.",
+    "arange": "Loop over range(start, stop, step).",
+    "dot": "Loop over the items: s += a[i] * b[i].",
+    "factorial": "Loop: f = 1, then f *= i.",
+    "where": "Write: a if condition else b.",
+    "clip": "Write min(max(x, low), high).",
+    "select": "Write: a if condition else b.",
+    "clamp": "Write min(max(x, low), high).",
+    "sign": "Write (x > 0) - (x < 0), or tack.copysign(1.0, x).",
+    "square": "Write x * x.",
+    "mod": "Write x % y.",
+    "remainder": "Write x % y.",
+    "floor_divide": "Write x // y.",
+    "true_divide": "Write x / y.",
+    "reciprocal": "Write 1.0 / x.",
+    "radians": "Write x * (math.pi / 180).",
+    "deg2rad": "Write x * (math.pi / 180).",
+    "degrees": "Write x * (180 / math.pi).",
+    "rad2deg": "Write x * (180 / math.pi).",
+    "isqrt": "Write int(tack.sqrt(x)).",
+    "lerp": "Write a + t * (b - a).",
+    "logical_and": "Write a and b.",
+    "logical_or": "Write a or b.",
+    "logical_not": "Write not a.",
+    "reversed": "Write for i in range(n - 1, -1, -1).",
+    "pi": "Write math.pi.",
+    "e": "Write math.e.",
+    "inf": "Write math.inf.",
+    "nan": "Write math.nan.",
+    "random": _RANDOM,
+    "rand": _RANDOM,
+    "randint": _RANDOM,
+    "randn": _RANDOM,
+    "uniform": _RANDOM,
+    "tid": _INDEX,
+    "program_id": _INDEX,
+    "grid": _INDEX,
+    "astype": "A dtype is a cast: tack.f32(x).",
+    "item": "It is a number already.",
+    **{
+        name: f"Write tack.{dtype}."
+        for dtype, names in (
+            *(("i8", ("int8", "byte")), ("u8", ("uint8",)), ("i16", ("int16", "short")), ("u16", ("uint16",)), ("i32", ("int32",))),
+            *(("u32", ("uint32",)), ("i64", ("int64", "long")), ("u64", ("uint64",)), ("f32", ("float32", "float"))),
+            ("f64", ("float64", "double")),
+        )
+        for name in names
+    },
+}

@@ -9,8 +9,9 @@ from typing import Final
 
 from ..errors import CompileError, CompileNotImplementedError
 from ..ir.nodes import Block, Extent, Instr, Item, Loc, Node, Parallel, Reduction, ScratchArray, Segment, Sequence, SharedArray, Var
+from ..ir.symbols import INFIX
 from ..ir.walk import Walk
-from ..types import i64
+from ..types import i64, u64
 from .builder import Loop
 from .extents import NotAnExtent, extent_of
 from .functions import Functions
@@ -494,13 +495,18 @@ def _not_an_extent(instr: Instr, whole: Instr, node: ForNode) -> tuple[str, Loc,
         inner = work.pop()
         loads = inner.op in ("load", "load_flat")
         work += inner.args
-    what = {"get": "a value that statements before it compute on the device"}.get(
-        instr.op,
-        f"'{instr.attr if instr.op == 'math' else instr.op}' of floats"
-        if instr.type is not None and instr.type.is_float
-        else f"'{instr.op}'",
-    )
-    hint = "Loop bounds come from scalar arguments, shapes and captured values: pass the value as an argument, n = int(a[0]) at the call."
+    sources = "Loop bounds come from scalar arguments, shapes and captured values"
     if loads:
+        hint = f"{sources}: pass the value as an argument, n = int(a[0]) at the call."
         return "the bounds of a parallel loop depend on an element of an array.", node.loc, hint
-    return f"the bounds of a parallel loop depend on {what}, which is not known before the launch.", node.loc, hint
+    if instr.op == "get":
+        what = "a value that statements before it compute on the device, which is not known before the launch"
+        hint = f"{sources}: compute it before the call, and pass it as an argument."
+    elif instr.type is not None and instr.type.is_float:
+        what = f"'{instr.attr if instr.op == 'math' else INFIX.get(instr.op, instr.op)}' of floats; they are computed with integers"
+        hint = f"{sources}. Write integer arithmetic, (n + 1) // 2, or compute it before the call and pass it as an argument."
+    else:
+        name = instr.attr if instr.op == "bits" else INFIX.get(instr.op, instr.op)
+        what = f"'{name}'{f' of tack.{instr.type}' if instr.type is u64 else ''}, which no bound is computed with"
+        hint = f"{sources}: compute it before the call, and pass it as an argument."
+    return f"the bounds of a parallel loop depend on {what}.", node.loc, hint

@@ -111,6 +111,8 @@ def evaluate_extent(extent: Extent, args: Sequence[Any], sequences: Sequence[int
             stack.append(sequences[arg])
         elif op == "neg":
             stack.append(arith.wrap(-stack.pop(), i64))
+        elif op in ("popcount", "clz"):
+            stack.append(arith.BITS[op](stack.pop(), i64))
         elif op == "select":
             other, chosen, cond = stack.pop(), stack.pop(), stack.pop()
             stack.append(chosen if cond else other)
@@ -353,6 +355,11 @@ class Machine:
             return arith.COMPARE[op](args[0], args[1])
         if op in ("print", "assert_"):
             self.debugging(node, args)
+            return None
+        if op == "inside":
+            assert isinstance(attr, int)
+            if not 0 <= args[0] < attr:
+                raise IndexError(f"Kernel '{self.name}': index {args[0]} is outside of the tuple of {attr} items")
             return None
         assert t is not None
         if op == "pow" and t.is_float:

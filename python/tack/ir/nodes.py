@@ -187,6 +187,7 @@ class Instr:
     block_reduce    (value), attr: add, min or max; over the threads of the group, in the order of ``ir.groups``
     print           (values...), attr: the text, line end included, with a placeholder for each value (see ``records``)
     assert_         (cond, values...), attr: the message, likewise; checked in debug mode only
+    inside          (index), attr: the length of the tuple that it indexes; checked in debug mode only
     ==============  ==============================================================================================
     """
 
@@ -278,7 +279,7 @@ class Extent:
     """A postfix integer program that C++ evaluates before a launch: a tuple of (op, arg, dim, value), see kernel.hpp.
 
     ``("constant", 0, 0, v)``, ``("shape", param, dim, 0)``, ``("scalar", param, 0, 0)``, ``("sequence", depth, 0, 0)``,
-    then the operators ``add sub mul floordiv mod min max neg select lt le eq ne``.
+    then the operators ``add sub mul floordiv mod min max neg select lt le eq ne shl shr and or xor pow popcount clz``.
     """
 
     terms: tuple[tuple[str, int, int, int], ...]

@@ -43,7 +43,7 @@ from .symbols import INFIX, PREFIX
 __all__ = ["extent_text", "function_to_text", "to_text"]
 
 _MEMORY: Final = ("load", "load_flat")
-_EFFECTS: Final = ("store", "store_flat", "atomic", "barrier", "block_reduce", "print", "assert_")
+_EFFECTS: Final = ("store", "store_flat", "atomic", "barrier", "block_reduce", "print", "assert_", "inside")
 _VALUED_EFFECTS: Final = ("atomic", "block_reduce")
 _WIDTH: Final = 100  # longer expressions are given a name
 
@@ -73,6 +73,8 @@ def extent_text(extent: Extent, params: list[Param] | None = None, sequences: li
             stack.append(sequences[arg] if sequences and arg < len(sequences) else f"sequence{arg}")
         elif op == "neg":
             stack.append(f"-{_wrapped(stack.pop())}")
+        elif op in ("popcount", "clz"):
+            stack.append(f"{op}({stack.pop()})")
         elif op == "select":
             other, value_, cond = stack.pop(), stack.pop(), stack.pop()
             stack.append(f"select({cond}, {value_}, {other})")

@@ -134,6 +134,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "block_reduce": Operation(("T",), "T", "group"),
     "print": Operation(("any*",), "", "format", "any"),
     "assert_": Operation(("bool", "any*"), "", "format", "any"),
+    "inside": Operation(("i64",), "", "length"),
 }
 
 _ONE: Final = Operation(("T",), "T", among="float")
@@ -161,7 +162,8 @@ REDUCTIONS: Final = ("add", "mul", "and", "or", "xor", "min", "max")
 GROUP_REDUCTIONS: Final = ("add", "min", "max")
 EXTENT_OPERATORS: Final[dict[str, int]] = {
     **dict.fromkeys(("add", "sub", "mul", "floordiv", "mod", "min", "max", "lt", "le", "eq", "ne"), 2),
-    "neg": 1,
+    **dict.fromkeys(("shl", "shr", "and", "or", "xor", "pow"), 2),
+    **dict.fromkeys(("neg", "popcount", "clz"), 1),
     "select": 3,
 }
 
@@ -491,6 +493,8 @@ class _Verifier:
             ok = isinstance(a, str) and _says(a, node.args[1:] if node.op == "assert_" else node.args)
         elif kind in ("math", "bits"):
             ok = isinstance(a, str)
+        elif kind == "length":
+            ok = isinstance(a, int) and a > 0
         if not ok:
             self.fail(f"the attribute {a!r} is no {kind}, or does not fit", node)
         array = _array_of(node)
