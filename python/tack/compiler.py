@@ -116,6 +116,9 @@ def assemble(source: KernelSource, mode: str) -> str:
     """The compiler's answer as text: ``mode`` "optimized" (after its passes) or "asm". GPUs' compilers have one such text for both."""
     dialect = dialect_of(source.target)
     if dialect is not None:
+        if dialect.readable is None:
+            title = title_of(source.target)
+            raise ValueError(f"tack.inspect() has no mode {mode!r} on {title}: its compiler writes no text. 'ir' and 'source' are there.")
         readable = replace(source, arch=dialect.readable(source.arch))
         return _runtime.compile(readable).rstrip(b"\0").decode("utf-8", "replace")
     from .runtime.llvm_compiler import compile_ir

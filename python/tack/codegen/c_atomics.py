@@ -75,7 +75,7 @@ class _Made:
             f"{w} seen = {h.volatile(u, 'word', self.space)};",
             "while (true) {",
             f"  const {n} old = {self._value('seen')};",
-            f"  const {w} now = {h.atomic('cas', u, self.space, 'word', 'seen', self._bits(f'({new})'))};",
+            f"  const {w} now = {h.atomic('cas', u, self.space, 'word', 'seen', self._bits(new))};",
             "  if (now == seen) return old;",
             "  seen = now;",
             "}",

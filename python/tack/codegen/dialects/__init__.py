@@ -56,7 +56,7 @@ class Dialect:
         texture: the type of a parameter that is a 3-D texture of floats; empty where none is sampled by hardware.
         sample: way of sampling (nearest, linear, repeat: see ``ir.nodes``) -> a template of texture, x, y and z.
         options: whether fast math is asked for -> the compiler's options.
-        readable: architecture -> the one whose binary is text that people can read.
+        readable: architecture -> the one whose binary is text that people can read; None where there is none.
         reserved: words that no variable may have: keywords, and what the language or the printed code calls.
         parameters: an entry's words, in their order -> its parameters, and the statements at its top that define what they do not.
         functions: name -> definition of what templates call that the language lacks; printed where it is called.
@@ -86,7 +86,7 @@ class Dialect:
     texture: str
     sample: Mapping[str, str]
     options: Callable[[bool], str]
-    readable: Callable[[str], str]
+    readable: Callable[[str], str] | None
     reserved: frozenset[str]
     parameters: Callable[[Sequence[Parameter]], tuple[list[str], list[str]]] = each_by_itself
     functions: Mapping[str, str] = field(default_factory=dict)

@@ -3,7 +3,8 @@
 An entry's buffers. Its words that are pointers (arrays, scratch, records) are buffers 0, 1, ... in the order of the words. If there are
 any others, they are all in one buffer behind those, in ``constant`` memory: 8 bytes each, in the order of the words, a narrower number in
 the low bytes. So an entry of the words (pointer a, shape a, scalar n, pointer b, extent) binds a to buffer 0, b to buffer 1, and (shape
-of a, n, extent), 24 bytes, to buffer 2. Groups are launched whole (dispatchThreadgroups) and along x alone.
+of a, n, extent), 24 bytes, to buffer 2. Words that are textures are textures 0, 1, ... in the order of the words, and no buffers. Groups
+are launched whole (dispatchThreadgroups) and along x alone.
 """
 
 from __future__ import annotations
@@ -47,37 +48,46 @@ _COMPARE_EXCHANGE: Final = """static inline uint tack_compare_exchange({space} a
   return old;
 }}"""
 
+_TEXTURE: Final = "texture3d<float, access::sample>"
+_SAMPLERS: Final = {
+    "nearest": ("coord::pixel", "address::clamp_to_edge", "filter::nearest"),
+    "linear": ("coord::pixel", "address::clamp_to_edge", "filter::linear"),
+    "repeat": ("coord::normalized", "address::repeat", "filter::linear"),
+}
+_SAMPLE: Final = """static inline float tack_sample_{way}(texture3d<float, access::sample> texels, float x, float y, float z) {{
+  constexpr sampler way({sampler});
+  return texels.sample(way, float3(x, y, z)).x;
+}}"""
+
 
 def _entry(symbol: str, threads: int) -> str:
     return f"[[max_total_threads_per_threadgroup({threads})]] kernel void {symbol}("
 
 
 def _parameters(words: Sequence[Parameter]) -> tuple[list[str], list[str]]:
-    buffers = [p for p in words if p.dtype is None]
+    textures = [p for p in words if p.type == _TEXTURE]
+    buffers = [p for p in words if p.dtype is None and p.type != _TEXTURE]
+    numbers = [p for p in words if p.dtype is not None]
     declared = [f"{p.type} {p.name} [[buffer({k})]]" for k, p in enumerate(buffers)]
-    defined: list[str] = []
-    for p in words:
-        if p.dtype is None:
-            continue
-        word = f"tack_words[{len(defined)}]"
-        value = f"as_type<float>((uint){word})" if p.dtype.is_float else word if p.dtype == u64 else f"({p.type}){word}"
-        defined.append(f"const {p.type} {p.name} = {value};")
-    if defined:
+    if numbers:
         declared.append(f"constant ulong* tack_words [[buffer({len(buffers)})]]")
+    declared += [f"{p.type} {p.name} [[texture({k})]]" for k, p in enumerate(textures)]
     declared += [
         "uint tack_thread [[thread_position_in_threadgroup]]",
         "uint tack_group [[threadgroup_position_in_grid]]",
         "uint tack_group_size [[threads_per_threadgroup]]",
     ]
-    return declared, defined
+    return declared, [f"const {p.type} {p.name} = {_number(p, f'tack_words[{k}]')};" for k, p in enumerate(numbers)]
+
+
+def _number(p: Parameter, word: str) -> str:
+    """What is in the low bytes of a word."""
+    assert p.dtype is not None
+    return f"as_type<float>((uint){word})" if p.dtype.is_float else word if p.dtype == u64 else f"({p.type}){word}"
 
 
 def _options(fast_math: bool) -> str:
     return "-ffast-math" if fast_math else "-fno-fast-math"
-
-
-def _readable(arch: str) -> str:
-    return arch
 
 
 _WORDS: Final = """metal kernel vertex fragment visible stitchable intersection mesh object device constant thread threadgroup
@@ -121,11 +131,14 @@ MSL: Final = Dialect(
     clz={"u32": "clz({})", "u64": "(({0}) >> 32 != 0 ? clz((uint)(({0}) >> 32)) : 32 + clz((uint)({0})))"},
     mulhi={},
     atomics=_ATOMICS,
-    texture="",
-    sample={},
+    texture=_TEXTURE,
+    sample={way: f"tack_sample_{way}({{}}, {{}}, {{}}, {{}})" for way in _SAMPLERS},
     options=_options,
-    readable=_readable,
+    readable=None,
     reserved=C_WORDS | VECTOR_WORDS | frozenset(_WORDS.split()),
     parameters=_parameters,
-    functions={"tack_compare_exchange": "\n".join(_COMPARE_EXCHANGE.format(space=space) for space in ("device", "threadgroup"))},
+    functions={
+        "tack_compare_exchange": "\n".join(_COMPARE_EXCHANGE.format(space=space) for space in ("device", "threadgroup")),
+        **{f"tack_sample_{way}": _SAMPLE.format(way=way, sampler=", ".join(sampler)) for way, sampler in _SAMPLERS.items()},
+    },
 )

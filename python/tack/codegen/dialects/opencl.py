@@ -37,6 +37,16 @@ _ATOMICS: Final = {
     **{("cas", t): "atomic_cmpxchg({}, {}, {})" for t in ("i32", "u32")},
 }
 
+_SAMPLERS: Final = {
+    "nearest": ("CLK_NORMALIZED_COORDS_FALSE", "CLK_ADDRESS_CLAMP_TO_EDGE", "CLK_FILTER_NEAREST"),
+    "linear": ("CLK_NORMALIZED_COORDS_FALSE", "CLK_ADDRESS_CLAMP_TO_EDGE", "CLK_FILTER_LINEAR"),
+    "repeat": ("CLK_NORMALIZED_COORDS_TRUE", "CLK_ADDRESS_REPEAT", "CLK_FILTER_LINEAR"),
+}
+_SAMPLE: Final = """static inline float tack_sample_{way}(read_only image3d_t texels, float x, float y, float z) {{
+  const sampler_t way = {sampler};
+  return read_imagef(texels, way, (float4)(x, y, z, 0.0f)).x;
+}}"""
+
 
 def _entry(symbol: str, threads: int) -> str:
     return f"__kernel __attribute__((reqd_work_group_size({threads}, 1, 1))) void {symbol}("
@@ -46,13 +56,9 @@ def _options(fast_math: bool) -> str:
     return "-cl-fast-relaxed-math" if fast_math else "-cl-fp32-correctly-rounded-divide-sqrt"
 
 
-def _readable(arch: str) -> str:
-    return arch
-
-
 _WORDS: Final = """kernel global local constant private generic uniform pipe read_only write_only read_write complex imaginary quad
 event_t queue_t ndrange_t clk_event_t reserve_id_t sampler_t image1d_t image1d_array_t image1d_buffer_t image2d_t image2d_array_t
-image2d_depth_t image2d_array_depth_t image2d_msaa_t image3d_t vec_step printf barrier popcount clz mul_hi
+image2d_depth_t image2d_array_depth_t image2d_msaa_t image3d_t vec_step printf barrier read_imagef popcount clz mul_hi
 sqrt floor ceil trunc rint fabs copysign fma get_local_id get_group_id get_local_size CLK_LOCAL_MEM_FENCE CLK_GLOBAL_MEM_FENCE
 as_int as_uint as_long as_ulong as_float as_double
 atomic_add atomic_sub atomic_min atomic_max atomic_and atomic_or atomic_xor atomic_xchg atomic_cmpxchg
@@ -92,9 +98,10 @@ OPENCL: Final = Dialect(
     clz={"u32": "clz({})", "u64": "clz({})"},
     mulhi={"i64": "mul_hi({}, {})", "u64": "mul_hi({}, {})"},
     atomics=_ATOMICS,
-    texture="",
-    sample={},
+    texture="read_only image3d_t",
+    sample={way: f"tack_sample_{way}({{}}, {{}}, {{}}, {{}})" for way in _SAMPLERS},
     options=_options,
-    readable=_readable,
+    readable=None,
     reserved=C_WORDS | VECTOR_WORDS | frozenset(_WORDS.split()),
+    functions={f"tack_sample_{way}": _SAMPLE.format(way=way, sampler=" | ".join(sampler)) for way, sampler in _SAMPLERS.items()},
 )
