@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from importlib import metadata
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -23,6 +24,10 @@ ROOT = HERE.parent.parent
 FLAGS = "-std=c++20 -O2 -g1 -fPIC -fvisibility=hidden -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror".split()
 # The stand-in libraries: their file's name, and the sources of the front. Each has the whole engine in it.
 LIBRARIES = {
+    "level_zero": {
+        "libze_loader.so.1": ["level_zero/driver.cpp", "level_zero/commands.cpp", "level_zero/module.cpp", "level_zero/opencl.cpp"],
+        "libocloc-counted.so": ["level_zero/ocloc.cpp"],
+    },
     "cuda": {
         "libcuda.so.1": [
             "cuda/context.cpp",
@@ -40,6 +45,7 @@ LIBRARIES = {
 VARIABLES = {"libcuda.so.1": "TACK_LIBCUDA", "libnvrtc.so.13": "TACK_LIBNVRTC", "libtackmetal.so": "TACK_LIBMETAL"}
 # Metal has no C interface: its stand-in has the functions that tack's own Objective-C++ file has.
 METAL_API = ROOT / "cpp/src/backends/metal"
+VARIABLES |= {"libze_loader.so.1": "TACK_LIBZE", "libocloc-counted.so": "TACK_LIBOCLOC"}
 
 
 class Unavailable(Exception):
@@ -134,7 +140,19 @@ def environment(kind: str, **settings: object) -> dict[str, str]:
     libraries = build(kind)
     variables = {VARIABLES[name]: str(libraries / name) for name in LIBRARIES[kind]}
     variables |= {"TACK_SIM_SUPPORT": str(libraries), "TACK_SIM_CACHE": str(folder() / "objects"), "TACK_SIM_CXX": compiler()}
+    if kind == "level_zero":
+        variables["TACK_SIM_OPENCL"] = opencl()
     return variables | {f"TACK_SIM_{name.upper()}": str(value) for name, value in settings.items()}
+
+
+def opencl() -> str:
+    """Intel's OpenCL runtime for CPUs, which runs the kernels of Level Zero's stand-in."""
+    try:
+        files = metadata.files("intel-opencl-rt") or []
+        metadata.version("intel-cmplr-lib-rt")
+    except metadata.PackageNotFoundError:
+        raise Unavailable("needs Intel's OpenCL runtime for CPUs (pip install intel-opencl-rt intel-cmplr-lib-rt: 900 MB)") from None
+    return next(str(path.locate().resolve()) for path in files if path.name == "libintelocl.so")
 
 
 def reports(where: Path) -> dict[str, dict[str, object]]:
@@ -143,4 +161,10 @@ def reports(where: Path) -> dict[str, dict[str, object]]:
 
 
 if __name__ == "__main__":
+    if sys.argv[1] == "--check":  # whether a kind's tests can run here
+        try:
+            print(compiler(), opencl() if sys.argv[2] == "level_zero" else "")
+        except Unavailable as error:
+            sys.exit(str(error))
+        sys.exit()
     os.execvpe(sys.argv[2], sys.argv[2:], {**os.environ, **environment(sys.argv[1])})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -15,7 +16,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def header(package: str, name: str) -> Path:
-    """The header `name` that a pip package has installed; skips where the package is not there."""
+    """The header `name` that a pip package has installed, or a system's package ("apt:..."); skips where the package is not there."""
+    if package.startswith("apt:"):
+        found = Path("/usr/include") / name
+        if not found.exists():
+            pytest.skip(f"needs the packages{package.removeprefix('apt:')} (apt-get install{package.removeprefix('apt:')})")
+        return found
     try:
         files = metadata.files(package) or []
     except metadata.PackageNotFoundError:
@@ -114,13 +120,76 @@ TACK_NVRTC_RESULTS(X)
 }
 """
 
-HEADERS = {"driver": ("nvidia-cuda-runtime", "cuda.h", DRIVER), "nvrtc": ("nvidia-cuda-nvrtc", "nvrtc.h", NVRTC)}
+LEVEL_ZERO = """
+#include <ze_api.h>
+#include <ocloc_api.h>
+#include <level_zero/ze_abi.h>
+#include <cstddef>
+#include <type_traits>
+%s
+namespace tack::level_zero::abi {
+#define X(need, member, symbol, ...) \\
+  static_assert(Same<Result (*)(__VA_ARGS__), decltype(&::symbol)>::value, #symbol " has another signature");
+#include "backends/level_zero/driver.def"
+#undef X
+#define X(need, member, symbol, ...) \\
+  static_assert(Same<int (*)(__VA_ARGS__), decltype(&::symbol)>::value, #symbol " has another signature");
+#include "backends/level_zero/ocloc.def"
+#undef X
+#define X(name, original, value, words) static_assert(value == static_cast<int>(::original), #original " has another value");
+TACK_ZE_RESULTS(X)
+#undef X
+#define X(name, original, value) static_assert(value == static_cast<int>(::original), #original " has another value");
+TACK_ZE_CONSTANTS(X)
+#undef X
+#define X(name, original, stype, value) \\
+  static_assert(value == static_cast<int>(::stype) && sizeof(name) == sizeof(::original), #original " has another size or number");
+TACK_ZE_STRUCTURES(X)
+#undef X
+static_assert(sizeof(GroupCount) == sizeof(::ze_group_count_t));
+FIELDS
+}
+"""
+
+
+def fields(text: str, structure: str) -> list[str]:
+    """The names of a structure's members, in their order."""
+    body = re.search(rf"struct {structure}\s*\{{(.*?)\n\}}", text, re.DOTALL)
+    assert body is not None, structure
+    plain = re.sub(r"//.*", "", body[1])
+    names = []
+    for declaration in re.sub(r"=[^,;]*", "", plain).split(";"):
+        if declaration.strip():
+            names += [re.sub(r"\[.*", "", part).split()[-1].lstrip("*") for part in declaration.split(",")]
+    return names
+
+
+def level_zero_fields(ours: str, theirs: str) -> str:
+    """Checks that each member of each structure lies where the original's does, and is as long."""
+    lines = []
+    for name, original in [*re.findall(r"X\((\w+), (ze_\w+_t), ZE_STRUCTURE", ours), ("GroupCount", "ze_group_count_t")]:
+        for mine, other in zip(fields(ours, name), fields(theirs, f"_{original}"), strict=True):
+            same = f"offsetof({name}, {mine}) == offsetof(::{original}, {other}) && sizeof({name}::{mine}) == sizeof(::{original}::{other})"
+            lines.append(f'static_assert({same}, "{original}::{other} lies elsewhere");')
+    assert len(lines) > 80
+    return "\n".join(lines)
+
+
+HEADERS = {
+    "driver": ("nvidia-cuda-runtime", "cuda.h", DRIVER),
+    "nvrtc": ("nvidia-cuda-nvrtc", "nvrtc.h", NVRTC),
+    "level_zero": ("apt: libze-dev intel-opencl-icd", "level_zero/ze_api.h", LEVEL_ZERO),
+}
 
 
 @pytest.fixture(params=sorted(HEADERS))
 def vendor(request: pytest.FixtureRequest) -> Iterator[tuple[Path, str]]:
     package, name, program = HEADERS[request.param]
-    yield header(package, name).parent, program % SAME
+    path = header(package, name)
+    program %= SAME
+    if "FIELDS" in program:
+        program = program.replace("FIELDS", level_zero_fields((ROOT / "third_party/level_zero/ze_abi.h").read_text(), path.read_text()))
+    yield path.parent, program
 
 
 def check(include: Path, program: str) -> subprocess.CompletedProcess[str]:

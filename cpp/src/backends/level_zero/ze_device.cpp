@@ -74,8 +74,9 @@ void* Device::allocate(std::size_t bytes) { return context_.allocate_device(byte
 void Device::free(void* pointer, std::size_t /*bytes*/) noexcept {
   try {
     stream_.finish();  // queued work may still use it
-  } catch (const std::exception& error) {
+  } catch (const Error& error) {
     Driver::log_failure(context_.log(), error);
+    if (!error.fields().queued) return;  // it may be in use for all that is known: better lost than overwritten
   }
   context_.free(pointer);
 }
