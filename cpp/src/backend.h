@@ -110,6 +110,8 @@ class DeviceImpl {
   virtual void synchronize() = 0;
   /// Called on a thread that has just asked for the device by name, each time: what other libraries on that thread should then see.
   virtual void make_current() {}
+  /// Waits for a stream of another library's, given by the driver's handle. Backends whose drivers have streams do.
+  virtual void wait_for_stream(std::uintptr_t /*stream*/) {}
   /// Whether the device can use this memory of somebody else's. A device that cannot tell answers true.
   virtual bool addresses(const void* /*pointer*/, std::size_t /*bytes*/) const noexcept { return true; }
 

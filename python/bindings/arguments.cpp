@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 
+#include "exchange.h"
 #include "texture.h"
 
 namespace tack::python {
@@ -17,12 +18,6 @@ struct NumpyTypes {
   PyTypeObject* ndarray = nullptr;
   std::vector<std::pair<PyTypeObject*, DType>> scalars;
 };
-
-nb::object attribute(nb::handle object, const char* name) {
-  nb::object value = nb::steal(PyObject_GetAttrString(object.ptr(), name));
-  if (!value.is_valid()) PyErr_Clear();
-  return value;
-}
 
 void find_numpy_types(NumpyTypes& types, nb::handle numpy) {
   // Several names may be one type, and which C type np.int64 is depends on the platform: the dtype tells.
@@ -58,33 +53,30 @@ const NumpyTypes& numpy_types() {
   return types;
 }
 
-/// All of the process's memory as one buffer of a CPU device, kept as long as the device. Arrays in it own nothing, and none has to be
-/// wrapped for a call. Needs State::mutex.
-Buffer* memory_of(Device& device) {
-  for (KnownDevice& known : state().devices) {
-    if (known.device.get() != &device) continue;
-    if (!known.host_memory) {
+}  // namespace
+
+std::shared_ptr<Buffer> all_memory_of(Device& device) {
+  State& s = state();
+  const nb::ft_lock_guard lock(s.mutex);
+  if (s.all_memory == nullptr || s.all_memory->device().get() != &device) {
+    const auto known = std::find_if(s.devices.begin(), s.devices.end(), [&](const KnownDevice& k) { return k.device.get() == &device; });
+    if (known == s.devices.end()) throw Error(ErrorCode::internal, "the device '" + device.name() + "' is not known");
+    if (!known->all_memory) {
       // From address 1: a null pointer is no memory. Half of the addresses: no system gives a process the other half.
       // NOLINTNEXTLINE(performance-no-int-to-ptr)
       auto* const first = reinterpret_cast<void*>(std::uintptr_t{1});
-      known.host_memory = Buffer::wrap(known.device, first, std::numeric_limits<std::size_t>::max() / 2, {}, true);
+      known->all_memory = Buffer::wrap(known->device, first, std::numeric_limits<std::size_t>::max() / 2, {}, true);
     }
-    return known.host_memory.get();
+    s.all_memory = known->all_memory.get();
   }
-  throw Error(ErrorCode::internal, "the device '" + device.name() + "' is not known");
+  // Not counted: two atomic operations for every argument would be.
+  return {std::shared_ptr<Buffer>(), s.all_memory};
 }
 
-/// The same for the CPU device that this thread's calls use. Not counted: two atomic operations for every argument would be.
-std::shared_ptr<Buffer> host_memory() {
+Device& host_device() {
   Device& current = default_device();
-  State& s = state();
-  Device& device = &current == s.cpu || current.type() == "cpu" ? current : cpu_device();
-  const nb::ft_lock_guard lock(s.mutex);
-  if (s.host_memory == nullptr || s.host_memory->device().get() != &device) s.host_memory = memory_of(device);
-  return {std::shared_ptr<Buffer>(), s.host_memory};
+  return &current == state().cpu || current.type() == "cpu" ? current : cpu_device();
 }
-
-}  // namespace
 
 std::optional<DType> numpy_scalar_dtype(PyTypeObject* type) {
   for (const auto& [known, dtype] : numpy_types().scalars)
@@ -107,10 +99,10 @@ const ForeignArray& ForeignArrays::at(std::size_t k) const noexcept {
   return k < usual ? reinterpret_cast<const ForeignArray*>(small_)[k] : *more_[k - usual];
 }
 
-bool ForeignArrays::has(std::size_t position) const noexcept {
+const ForeignArray* ForeignArrays::find(std::size_t position) const noexcept {
   for (std::size_t k = 0; k < size_; ++k)
-    if (at(k).position == position) return true;
-  return false;
+    if (at(k).position == position) return &at(k);
+  return nullptr;
 }
 
 void ForeignArrays::clear() noexcept { std::destroy_n(reinterpret_cast<ForeignArray*>(small_), std::min(size_, usual)); }
@@ -125,8 +117,6 @@ void Arguments::add_device(std::size_t i, Device& device) {
   }
 }
 
-bool Arguments::is_foreign(std::size_t i) const noexcept { return foreign_.has(i); }
-
 Taken Arguments::take_rarer(std::size_t i, PyObject* object) {
   using Kind = ArgumentSpec::Kind;
   PyTypeObject* type = Py_TYPE(object);
@@ -140,6 +130,7 @@ Taken Arguments::take_rarer(std::size_t i, PyObject* object) {
     scalar(i, key_word(Kind::none), Argument());
     return Taken::yes;
   }
+  if (has_exchange_api(type)) return take_tensor(i, object) ? Taken::yes : Taken::no;
   return take_other(i, object);
 }
 
@@ -188,7 +179,41 @@ Taken Arguments::take_other(std::size_t i, PyObject* object) {
     scalar(i, key_word(ArgumentSpec::Kind::floating), Argument(PyFloat_AsDouble(object)));
     return Taken::yes;
   }
-  return Taken::no;
+  return (find_exchange_api(type) ? take_tensor(i, object) : take_described(i, object)) ? Taken::yes : Taken::no;
+}
+
+bool Arguments::take_tensor(std::size_t i, PyObject* object) {
+  ForeignArray& foreign = foreign_.add();
+  foreign.position = i;
+  try {
+    borrow(object, foreign.array);
+  } catch (nb::python_error&) {
+    return false;  // whoever words the refusal asks again
+  } catch (const Error&) {
+    return false;
+  }
+  add_array(i, foreign.array);
+  return true;
+}
+
+/// A tensor whose library has no functions for C: Python asks it.
+bool Arguments::take_described(std::size_t i, PyObject* object) {
+  if (!attribute(reinterpret_cast<PyObject*>(Py_TYPE(object)), "__dlpack__").is_valid() &&
+      !attribute(object, "__cuda_array_interface__").is_valid())
+    return false;
+  nb::object held;
+  try {
+    held = nb::module_::import_("tack.sharing").attr("borrowed")(nb::handle(object));
+  } catch (nb::python_error&) {
+    return false;
+  }
+  if (PyType_IsSubtype(Py_TYPE(held.ptr()), state().array_base) == 0) return false;
+  ForeignArray& foreign = foreign_.add();
+  foreign.position = i;
+  foreign.array = *nb::inst_ptr<Array>(held);
+  foreign.held = std::move(held);
+  add_array(i, foreign.array);
+  return true;
 }
 
 void Arguments::take_numpy_scalar(std::size_t i, PyObject* object, DType type) {
@@ -225,7 +250,8 @@ bool Arguments::take_numpy_array(std::size_t i, PyObject* object) {
   if (address % item != 0 && view->len != 0) return false;
   for (const std::int64_t stride : strides)
     if ((static_cast<std::size_t>(stride) & (item - 1)) != 0) return false;  // items of 1, 2, 4 or 8 bytes
-  std::shared_ptr<Buffer> memory = host_memory();
+  foreign.numpy = true;
+  std::shared_ptr<Buffer> memory = all_memory_of(host_device());
   const auto offset = static_cast<std::int64_t>(address - reinterpret_cast<std::uintptr_t>(memory->pointer()));
   foreign.array = Array::view(std::move(memory), *dtype, shape, strides, offset, view->readonly != 0);
   add_array(i, foreign.array);

@@ -46,14 +46,16 @@ constexpr KeyWord key_word(ArgumentSpec::Kind kind, std::uint32_t detail = 0) no
 constexpr ArgumentSpec::Kind kind_of(KeyWord word) noexcept { return static_cast<ArgumentSpec::Kind>(word >> 32 & 0xff); }
 constexpr std::uint32_t detail_of(DType t) noexcept { return static_cast<std::uint32_t>(t.code) << 8 | t.bits; }
 
-/// A NumPy array taken in place for one call.
+/// A NumPy array, or another library's tensor, taken in place for one call.
 struct ForeignArray {
-  BufferView view;
+  BufferView view;  // of a NumPy array
+  nb::object held;  // a tack.Array on the memory of a tensor whose library has no functions for C
   Array array;
   std::size_t position = 0;
+  bool numpy = false;
 };
 
-/// The NumPy arrays of one call, the first few without the heap.
+/// These arrays of one call, the first few without the heap.
 class ForeignArrays {
  public:
   ForeignArrays() = default;
@@ -65,7 +67,8 @@ class ForeignArrays {
 
   /// A new one. It stays where it is.
   ForeignArray& add();
-  bool has(std::size_t position) const noexcept;
+  /// That of a parameter, or null.
+  const ForeignArray* find(std::size_t position) const noexcept;
 
  private:
   static constexpr std::size_t usual = 6;
@@ -114,7 +117,8 @@ class Arguments {
     return chosen;
   }
   std::pair<std::size_t, std::size_t> conflict() const noexcept { return {first_, other_}; }
-  bool is_foreign(std::size_t i) const noexcept;
+  /// The array of a parameter where it is no tack.Array, else null.
+  const ForeignArray* foreign(std::size_t i) const noexcept { return foreign_.find(i); }
   const Array& array(std::size_t i) noexcept { return *values_[i].array; }
 
   std::span<const Argument> values() noexcept { return values_.span(); }
@@ -134,6 +138,8 @@ class Arguments {
   Taken take_int(std::size_t i, PyObject* object);
   Taken take_other(std::size_t i, PyObject* object);
   bool take_numpy_array(std::size_t i, PyObject* object);
+  bool take_tensor(std::size_t i, PyObject* object);
+  bool take_described(std::size_t i, PyObject* object);
   void take_numpy_scalar(std::size_t i, PyObject* object, DType type);
   void scalar(std::size_t i, KeyWord word, Argument value) noexcept {
     key_[i + 1] = word;
@@ -147,6 +153,11 @@ class Arguments {
   bool joined_ = true;  // device_ can address all arrays. Then so can every device that can address device_: memory is common or not
   ForeignArrays foreign_;
 };
+
+/// All memory that a device can address as one buffer, kept as long as the device. Arrays in it own nothing. Counts as shared.
+std::shared_ptr<Buffer> all_memory_of(Device& device);
+/// The CPU device that this thread's calls use.
+Device& host_device();
 
 /// The dtype of a NumPy scalar's type (np.float32, np.bool_, ...), or nothing. Imports nothing: without numpy loaded there are none.
 std::optional<DType> numpy_scalar_dtype(PyTypeObject* type);

@@ -101,6 +101,7 @@ int export_array(PyObject* self, Py_buffer* view, int flags) {
   if (asked(PyBUF_F_CONTIGUOUS) && !fortran_contiguous(a)) return refuse("The array is not contiguous in Fortran's order");
   if (asked(PyBUF_ANY_CONTIGUOUS) && !c && !fortran_contiguous(a)) return refuse("The array is not contiguous; copy it with numpy() first");
   if (can.queued) {
+    a.buffer()->mark_shared();  // whoever holds the buffer does not know the queue
     const ReleaseGil release;
     a.device().synchronize();
   }

@@ -156,6 +156,10 @@ void bind_device(nb::module_& m) {
       .def("synchronize", &Device::synchronize, nb::call_guard<ReleaseGil>(),
            "Finishes all queued work, without the GIL, and raises the queue's first error.")
       .def(
+          "wait_for_stream", &Device::wait_for_stream, nb::arg("stream"), nb::call_guard<ReleaseGil>(),
+          "Waits, without the GIL, for what another library has put into a stream, given by the driver's handle (0 and 1: the default one, "
+          "where tack's work lies as well). Does nothing on devices without streams.")
+      .def(
           "synchronize_async", [](nb::handle self) { return nb::module_::import_("tack.waiting").attr("device_finished")(self); },
           nb::sig("def synchronize_async(self) -> collections.abc.Coroutine[None, None, None]"),
           "``await d.synchronize_async()``: as synchronize(), in a worker thread, while the event loop keeps running.")

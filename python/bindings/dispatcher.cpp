@@ -181,12 +181,13 @@ void Dispatcher::refuse_devices(Arguments& arguments) const {
   const auto place = [&](std::size_t i) {
     std::string text("'");
     text += parameter(i);
-    text += arguments.is_foreign(i) ? "' (a NumPy array on " : "' (";
+    const ForeignArray* const foreign = arguments.foreign(i);
+    text += foreign == nullptr ? "' (" : foreign->numpy ? "' (a NumPy array on " : "' (another library's on ";
     text += arguments.array(i).device().name();
     return text + ")";
   };
-  const bool foreign = arguments.is_foreign(first) || arguments.is_foreign(other);
-  const std::string moved = parameter(arguments.is_foreign(other) ? other : first);
+  const bool foreign = arguments.foreign(first) != nullptr || arguments.foreign(other) != nullptr;
+  const std::string moved = parameter(arguments.foreign(other) != nullptr ? other : first);
   const std::string cure = foreign ? std::string("tack.array(").append(moved).append(", device=...)") : moved + ".to_device(...)";
   throw Error(ErrorCode::invalid_argument,
               "Kernel '" + name_ + "': arguments " + place(first) + " and " + place(other) + " are on two devices; move one with " + cure);

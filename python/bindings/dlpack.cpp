@@ -5,6 +5,8 @@
 #include <memory>
 #include <type_traits>
 
+#include "arguments.h"
+#include "exchange.h"
 #include "state.h"
 
 namespace tack::python {
@@ -81,11 +83,11 @@ nb::object owner_of(Managed* managed) {
   });
 }
 
-/// tack's name of an element type, or a TypeError.
-std::string dtype_of(const dlpack::DataType& type) {
+/// tack's element type, or a TypeError.
+DType dtype_of(const dlpack::DataType& type) {
   DType found{static_cast<TypeCode>(type.code), type.bits, type.lanes};
   if (found == bool8) found = u8;
-  if (dtype_index(found) >= 0) return name_of(found);
+  if (dtype_index(found) >= 0) return found;
   throw Error(ErrorCode::type_mismatch, "from_dlpack(): elements of DLPack type code " + std::to_string(static_cast<int>(type.code)) +
                                             " with " + std::to_string(type.bits) + " bits and " + std::to_string(type.lanes) +
                                             " lanes have no tack dtype; convert the array where it comes from");
@@ -95,28 +97,11 @@ std::string dtype_of(const dlpack::DataType& type) {
 template <class Managed>
 nb::tuple taken(nb::handle capsule, Managed* managed, bool read_only) {
   const dlpack::Tensor& tensor = managed->tensor;
-  if (tensor.ndim < 0 || tensor.ndim > max_rank)
-    throw Error(ErrorCode::invalid_argument, "from_dlpack(): the array has " + std::to_string(tensor.ndim) +
-                                                 " dimensions; tack's have at most " + std::to_string(max_rank));
-  const std::string dtype = dtype_of(tensor.dtype);
-  const auto item = static_cast<std::int64_t>(dtype_from_name(dtype).size());
-  const auto rank = static_cast<std::size_t>(tensor.ndim);
-  std::array<std::int64_t, max_rank> shape{}, strides{};
-  std::int64_t dense = item;
-  for (std::size_t d = rank; d-- > 0;) {
-    shape[d] = tensor.shape[d];
-    if (shape[d] < 0)
-      throw Error(ErrorCode::invalid_argument, "from_dlpack(): the shape has the negative length " + std::to_string(shape[d]));
-    strides[d] = dense;
-    const std::int64_t steps = tensor.strides != nullptr ? tensor.strides[d] : 0;
-    if ((tensor.strides != nullptr && __builtin_mul_overflow(steps, item, &strides[d])) ||
-        __builtin_mul_overflow(dense, shape[d] > 1 ? shape[d] : 1, &dense))
-      throw Error(ErrorCode::invalid_argument, "from_dlpack(): the shape and strides reach further than 64-bit addresses");
-  }
-  const auto address = reinterpret_cast<std::uintptr_t>(tensor.data) + static_cast<std::uintptr_t>(tensor.byte_offset);
+  const TensorLayout layout = layout_of(tensor);
   if (PyCapsule_SetName(capsule.ptr(), used_name<Managed>) != 0) throw nb::python_error();
-  return nb::make_tuple(static_cast<std::int32_t>(tensor.device.type), tensor.device.id, address, dtype,
-                        int_tuple(std::span(shape).first(rank)), int_tuple(std::span(strides).first(rank)), read_only, owner_of(managed));
+  return nb::make_tuple(static_cast<std::int32_t>(tensor.device.type), tensor.device.id, layout.address, name_of(layout.dtype),
+                        int_tuple(std::span(layout.shape).first(layout.rank)), int_tuple(std::span(layout.strides).first(layout.rank)),
+                        read_only, owner_of(managed));
 }
 
 nb::tuple from_capsule(nb::handle capsule) {
@@ -141,7 +126,119 @@ nb::tuple from_capsule(nb::handle capsule) {
   throw Error(ErrorCode::type_mismatch, "from_dlpack(): a capsule called '" + std::string(called) + "' holds no DLPack array");
 }
 
+/// The functions of a type's library, or null.
+const dlpack::ExchangeApi* api_of(PyTypeObject* type) {
+  const nb::object capsule = attribute(reinterpret_cast<PyObject*>(type), dlpack::exchange_attribute);
+  if (!capsule.is_valid()) return nullptr;
+  auto* header = static_cast<const dlpack::ExchangeHeader*>(PyCapsule_GetPointer(capsule.ptr(), dlpack::exchange_capsule_name));
+  if (header == nullptr) PyErr_Clear();
+  while (header != nullptr && header->version.major != dlpack::major_version) header = header->previous;
+  const auto* const api = reinterpret_cast<const dlpack::ExchangeApi*>(header);
+  return api != nullptr && api->tensor_of_object != nullptr && api->current_stream != nullptr ? api : nullptr;
+}
+
+/// The type of tensors that was met last, and its library's functions: calls mostly pass those of one library. Guarded by the GIL, or by
+/// State::mutex; the type is kept.
+struct LastApi {
+  PyTypeObject* type = nullptr;
+  const dlpack::ExchangeApi* api = nullptr;
+} last_api;
+
+/// Whether the tensor's library records what is done to it, to differentiate it: a kernel would not be seen.
+bool records_gradient(nb::handle tensor) {
+  static PyObject* const name = PyUnicode_InternFromString("requires_grad");
+  const nb::object flag = nb::steal(PyObject_GetAttr(tensor.ptr(), name));
+  if (!flag.is_valid()) PyErr_Clear();
+  return flag.ptr() == Py_True;
+}
+
+/// A function of another library's has failed, and should have said why.
+[[noreturn]] void throw_refusal() {
+  if (PyErr_Occurred() == nullptr) throw Error(ErrorCode::invalid_argument, "its library does not give it out, and does not say why");
+  throw nb::python_error();
+}
+
+nb::object borrowed_object(nb::handle object) {
+  if (!find_exchange_api(Py_TYPE(object.ptr()))) return nb::none();
+  Array array;
+  borrow(object.ptr(), array);
+  return nb::cast(array);
+}
+
+constexpr std::pair<dlpack::DeviceType, const char*> device_types[] = {
+    {dlpack::DeviceType::cpu, "cpu"},           {dlpack::DeviceType::cuda, "cuda"},         {dlpack::DeviceType::cuda_host, "cpu"},
+    {dlpack::DeviceType::metal, "metal"},       {dlpack::DeviceType::rocm, "hip"},          {dlpack::DeviceType::rocm_host, "cpu"},
+    {dlpack::DeviceType::cuda_managed, "cuda"}, {dlpack::DeviceType::one_api, "level_zero"}};
+
 }  // namespace
+
+const char* device_type_of(dlpack::DeviceType type) noexcept {
+  for (const auto& [known, name] : device_types)
+    if (known == type) return name;
+  return nullptr;
+}
+
+TensorLayout layout_of(const dlpack::Tensor& tensor) {
+  if (tensor.ndim < 0 || tensor.ndim > max_rank)
+    throw Error(ErrorCode::invalid_argument, "from_dlpack(): the array has " + std::to_string(tensor.ndim) +
+                                                 " dimensions; tack's have at most " + std::to_string(max_rank));
+  TensorLayout layout;
+  layout.dtype = dtype_of(tensor.dtype);
+  const auto item = static_cast<std::int64_t>(layout.dtype.size());
+  layout.rank = static_cast<std::size_t>(tensor.ndim);
+  std::int64_t dense = item;
+  for (std::size_t d = layout.rank; d-- > 0;) {
+    const std::int64_t length = layout.shape[d] = tensor.shape[d];
+    if (length < 0) throw Error(ErrorCode::invalid_argument, "from_dlpack(): the shape has the negative length " + std::to_string(length));
+    layout.strides[d] = dense;
+    if ((tensor.strides != nullptr && __builtin_mul_overflow(tensor.strides[d], item, &layout.strides[d])) ||
+        __builtin_mul_overflow(dense, length > 1 ? length : 1, &dense))
+      throw Error(ErrorCode::invalid_argument, "from_dlpack(): the shape and strides reach further than 64-bit addresses");
+  }
+  layout.address = reinterpret_cast<std::uintptr_t>(tensor.data) + static_cast<std::uintptr_t>(tensor.byte_offset);
+  return layout;
+}
+
+bool has_exchange_api(PyTypeObject* type) noexcept { return type == last_api.type; }
+
+bool find_exchange_api(PyTypeObject* type) {
+  if (has_exchange_api(type)) return true;
+  const dlpack::ExchangeApi* const api = api_of(type);
+  if (api == nullptr) return false;
+  const nb::ft_lock_guard lock(state().mutex);
+  Py_INCREF(reinterpret_cast<PyObject*>(type));
+  Py_XDECREF(reinterpret_cast<PyObject*>(last_api.type));
+  last_api = {type, api};
+  return true;
+}
+
+void borrow(PyObject* object, Array& array) {
+  const dlpack::ExchangeApi& api = *last_api.api;
+  if (records_gradient(object))
+    throw Error(ErrorCode::type_mismatch, "it requires a gradient, which its library could not follow through a kernel: pass x.detach()");
+  dlpack::Tensor tensor{};
+  if (api.tensor_of_object(object, &tensor) != 0) throw_refusal();
+  const TensorLayout layout = layout_of(tensor);
+  const char* const type = device_type_of(tensor.device.type);
+  if (type == nullptr || tensor.device.type == dlpack::DeviceType::metal)  // which is no address there
+    throw Error(ErrorCode::invalid_argument, "its memory is of DLPack's device type " +
+                                                 std::to_string(static_cast<int>(tensor.device.type)) +
+                                                 ", which kernels cannot use in place: copy it to the CPU first");
+  Device* device = &host_device();
+  if (std::string_view(type) != "cpu") {
+    device = state().runtime->device(std::string(type) + ":" + std::to_string(tensor.device.id)).get();
+    device_object(*device);  // from here on it is known, and kept
+    void* stream = nullptr;
+    if (api.current_stream(tensor.device.type, tensor.device.id, &stream) != 0) throw_refusal();
+    const ReleaseGil release;
+    device->wait_for_stream(reinterpret_cast<std::uintptr_t>(stream));
+  }
+  std::shared_ptr<Buffer> memory = all_memory_of(*device);
+  const std::int64_t offset =  // a tensor without elements may have no address
+      layout.address == 0 ? 0 : static_cast<std::int64_t>(layout.address - reinterpret_cast<std::uintptr_t>(memory->pointer()));
+  array = Array::view(std::move(memory), layout.dtype, std::span(layout.shape).first(layout.rank),
+                      std::span(layout.strides).first(layout.rank), offset, false);
+}
 
 void bind_dlpack(nb::module_& m) {
   m.def("dlpack_export", &to_capsule, nb::arg("array"), nb::arg("device_type"), nb::arg("device_id"), nb::arg("versioned"),
@@ -153,6 +250,13 @@ void bind_dlpack(nb::module_& m) {
         "Takes the array out of a capsule: (device type, device id, address, dtype, shape, strides in bytes, read-only, owner).\n\n"
         "ValueError for a capsule that was used before, TypeError for element types that tack has not, BufferError for another major "
         "version; the capsule then stays as it was.");
+  m.def("borrowed", &borrowed_object, nb::arg("tensor"), nb::sig("def borrowed(tensor: object) -> Array | None"),
+        "An array on the memory of a tensor whose library has DLPack's functions for C, valid while the tensor stays as it is; None for "
+        "other objects. Waits for the stream that its library works in. Raises what keeps a tensor from being used.");
+  m.def(
+      "dlpack_device_type", [](std::int32_t kind) { return device_type_of(static_cast<dlpack::DeviceType>(kind)); }, nb::arg("kind"),
+      nb::sig("def dlpack_device_type(kind: int) -> str | None"),
+      "The type of the devices that can address memory of one of DLPack's kinds: \"cpu\", \"cuda\", ...; None where tack has none.");
 }
 
 }  // namespace tack::python

@@ -24,6 +24,12 @@ nb::object int_tuple(std::span<const std::int64_t> values) {
   return tuple;
 }
 
+nb::object attribute(nb::handle object, const char* name) {
+  nb::object value = nb::steal(PyObject_GetAttrString(object.ptr(), name));
+  if (!value.is_valid()) PyErr_Clear();
+  return value;
+}
+
 namespace {
 
 /// Starts (or finds) a device without the GIL, since a driver may take its time.

@@ -41,7 +41,7 @@ class Shared {
 struct KnownDevice {
   std::shared_ptr<Device> device;
   nb::object object;
-  std::shared_ptr<Buffer> host_memory;  // all of the process's memory, for NumPy arrays; see arguments.cpp
+  std::shared_ptr<Buffer> all_memory;  // all that it can address, for arrays of other libraries; see arguments.cpp
 };
 
 /// Guarded by the GIL, or by `mutex` on an interpreter without one. Lives until the process ends: other threads may be launching while
@@ -51,7 +51,7 @@ struct State {
   std::vector<KnownDevice> devices;             // every device that was asked for: a device stays the same object
   Device* process_default = nullptr;            // null: the CPU, started at its first use
   Device* cpu = nullptr;                        // plain "cpu", once started
-  Buffer* host_memory = nullptr;                // the last one that was used, see arguments.cpp
+  Buffer* all_memory = nullptr;                 // the last one that was used, see arguments.cpp
   nb::handle compile_error, unsupported_error;  // owned; null until set_errors
   PyTypeObject* array_base = nullptr;           // tack._runtime.Array
   PyTypeObject* texture_base = nullptr;         // tack._runtime.Texture
@@ -67,6 +67,8 @@ extern State* const process_state;
 }
 inline State& state() noexcept { return *detail::process_state; }
 
+/// An attribute, or an invalid object where there is none. No Python error is set.
+nb::object attribute(nb::handle object, const char* name);
 /// The Python object of a device, the same one every time.
 nb::object device_object(Device& device);
 /// "cpu", started.

@@ -26,11 +26,13 @@ from .creation import (
     copyto,
     empty,
     empty_like,
+    eye,
     full,
     full_like,
     linspace,
     ones,
     ones_like,
+    stack,
     zeros,
     zeros_like,
 )
@@ -151,8 +153,8 @@ _runtime.set_object_linker(link_for_cpu)
 __all__ = [
     "Array", "CompileError", "CompileNameError", "CompileNotImplementedError", "CompileTypeError", "CompileValueError", "CompiledKernel",
     "Device", "UnsupportedError", "arange", "array", "array_from_ptr", "asarray", "concatenate", "config", "constant", "copyto", "debug",
-    "device", "device_count", "empty", "empty_like", "f32", "f64", "from_dlpack", "full", "full_like", "func", "get_default_device", "i8",
-    "i16", "i32", "i64", "inspect", "kernel", "linspace", "ones", "ones_like", "set_default_device", "sync", "sync_async", "texture3d",
-    "u8", "u16", "u32", "u64", "zeros", "zeros_like",
+    "device", "device_count", "empty", "empty_like", "eye", "f32", "f64", "from_dlpack", "full", "full_like", "func",
+    "get_default_device", "i8", "i16", "i32", "i64", "inspect", "kernel", "linspace", "ones", "ones_like", "set_default_device", "stack",
+    "sync", "sync_async", "texture3d", "u8", "u16", "u32", "u64", "zeros", "zeros_like",
     *(name for name in INTRINSICS if name not in ("abs", "divmod", "max", "min", "pow", "round")),
 ]  # fmt: skip

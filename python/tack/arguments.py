@@ -7,8 +7,9 @@ import sys
 from ._runtime import ABSENT, Device
 from .arrays import Array, as_dtype, check_numpy, wrap_numpy
 from .devices import as_device, title_of
+from .sharing import borrowed, is_tensor
 from .textures import Texture3D
-from .types import ArraySpec, DType
+from .types import ArraySpec, DType, by_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,7 +104,19 @@ def classify(kernel: str, name: str, value: Any) -> Argument:
         return Argument("texture", device=value.device, reading=(value.interp, value.wrap), hardware=value.hardware)
     if isinstance(value, ArraySpec):
         return Argument("array", value.dtype, value.rank, value.layout, value.read_only)
+    if is_tensor(value):
+        return _classify_tensor(kernel, name, value)
     raise TypeError(f"{_where(kernel, name)} {_not_an_argument(value)}")
+
+
+def _classify_tensor(kernel: str, name: str, value: Any) -> Argument:
+    """Another library's array, used in place on the device whose memory it has."""
+    try:
+        array = borrowed(value)
+    except (TypeError, ValueError, BufferError) as error:
+        kind = f"{type(value).__module__}.{type(value).__qualname__}"
+        raise type(error)(f"{_where(kernel, name)} is a {kind} that cannot be used in place: {error}") from None
+    return Argument("array", by_name(array.dtype_name), array.ndim, array.layout, array.read_only, array.device)
 
 
 def _classify_numpy(kernel: str, name: str, value: Any) -> Argument:
@@ -136,7 +149,7 @@ def _not_an_argument(value: Any) -> str:
         return f"is a {named}, which kernels cannot take: pass a number, or tack.array(...) of numbers"
     if isinstance(value, DType) or kind.__name__ == "dtype" or isinstance(value, type):
         return f"is a type ({value!r}): a dtype is no argument; let the kernel capture it as a global"
-    if hasattr(value, "__array__") or hasattr(value, "__dlpack__"):
+    if hasattr(value, "__array__"):
         return f"is a {named}: pass tack.array(...) or tack.asarray(...) of it"
     if callable(value):
         return f"is a function ({named}): functions are captured by name, not passed"

@@ -7,6 +7,7 @@ import sys
 from . import _runtime
 from ._runtime import Device
 from .devices import as_device
+from .layouts import Flags, reshaped_strides
 from .types import ARRAY_DTYPES, DType, by_name
 
 TYPE_CHECKING = False
@@ -131,7 +132,12 @@ class Array(_runtime.Array):
     @property
     def T(self) -> Array:  # noqa: N802  # as NumPy calls it
         """A view with the axes reversed."""
-        return Array(self, self.dtype_name, self.shape[::-1], self.strides[::-1], 0, self.read_only)
+        return self.transpose()
+
+    @property
+    def flags(self) -> Flags:
+        """How the array lies in memory and whether it may be written, under NumPy's names."""
+        return Flags(self)
 
     def numpy(self) -> NDArray[Any]:
         """A new NumPy array with the elements. Waits for the device."""
@@ -151,19 +157,28 @@ class Array(_runtime.Array):
         return await in_worker(self.device, self.numpy)
 
     def _host(self) -> NDArray[Any]:
-        """A NumPy array with the elements: of the memory itself where the host can address it, else a copy. Waits for the device."""
+        """A NumPy array with the elements, to be read at once: of the memory itself where that is the host's, else a copy."""
         import numpy
 
-        if self.device.host_addressable:
-            self.device.synchronize()
+        if self.device.host_addressable and not self.device.queued:
             return numpy.asarray(memoryview(self)) if self.ndim else numpy.asarray(memoryview(self)).reshape(())
         return self.numpy()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        values = self.numpy() if copy is not False else self._host()
-        if copy is False and (not self.device.host_addressable or (dtype is not None and values.dtype != dtype)):
-            raise ValueError(f"an array on {self.device} cannot become a NumPy array of {dtype or values.dtype} without a copy")
-        return values if dtype is None else values.astype(dtype, copy=False)
+        """As NumPy 2 asks for it: ``copy=None`` copies where it must, True always, False never (ValueError where it would have to).
+
+        Without a copy the NumPy array has the very memory, which later kernels and it then share.
+        """
+        import numpy
+
+        own = numpy_dtype(self.dtype)
+        wanted = own if dtype is None else numpy.dtype(dtype)
+        in_place = self.device.host_addressable and wanted == own
+        if copy is False and not in_place:
+            raise ValueError(f"an array of {self.dtype} on {self.device} cannot become a NumPy array of {wanted} without a copy")
+        if in_place and not copy:
+            return numpy.asarray(memoryview(self)).reshape(self.shape)
+        return self.numpy().astype(wanted, copy=False)
 
     def __dlpack__(
         self,
@@ -389,12 +404,29 @@ class Array(_runtime.Array):
         new = as_shape(tuple(dims), "reshape()") if not unknown else ()
         if unknown or known != self.size:
             raise ValueError(f"an array of shape {self.shape} ({self.size} elements) cannot become shape {tuple(shape)}")
-        strides = _reshaped_strides(self.shape, self.strides, new, self.itemsize)
+        strides = reshaped_strides(self.shape, self.strides, new, self.itemsize)
         if strides is None:
             raise ValueError(
                 f"reshape() makes views, and this array of strides {self.strides} has none of shape {new}: write a.copy().reshape(...)"
             )
         return Array(self, self.dtype_name, new, strides, 0, self.read_only)
+
+    def ravel(self) -> Array:
+        """The elements in row-major order, in one dimension: a view where the array's layout allows one, else a copy."""
+        if reshaped_strides(self.shape, self.strides, (self.size,), self.itemsize) is None:
+            return self.copy().reshape(self.size)
+        return self.reshape(self.size)
+
+    def transpose(self, *axes: Any) -> Array:
+        """A view with the axes in another order: ``a.transpose(1, 0)``, ``a.transpose((1, 0))``; reversed where none are given."""
+        if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
+            axes = () if axes[0] is None else tuple(axes[0])
+        order = [axis.__index__() for axis in axes] if axes else list(range(self.ndim))[::-1]
+        places = [axis + self.ndim if axis < 0 else axis for axis in order]
+        if sorted(places) != list(range(self.ndim)):
+            raise ValueError(f"transpose({', '.join(map(str, order))}): an array of {self.ndim} dimensions takes each axis once")
+        shape, strides = tuple(self.shape[p] for p in places), tuple(self.strides[p] for p in places)
+        return Array(self, self.dtype_name, shape, strides, 0, self.read_only)
 
     def __len__(self) -> int:
         if not self.ndim:
@@ -463,44 +495,6 @@ def _unpickle(values: NDArray[Any]) -> Array:
     from .creation import array
 
     return array(values)
-
-
-def _reshaped_strides(shape: tuple[int, ...], strides: tuple[int, ...], new: tuple[int, ...], itemsize: int) -> tuple[int, ...] | None:
-    """Strides that show memory of ``shape`` and ``strides`` as ``new`` (of the same size) without moving an element, or None."""
-    if 0 in new:
-        return row_major(new, itemsize)
-    old = [(length, stride) for length, stride in zip(shape, strides, strict=True) if length != 1]
-    # Runs of dimensions that are one another's continuation count as one long dimension each: (length, innermost stride).
-    runs: list[tuple[int, int]] = []
-    for length, stride in old:
-        if runs and runs[-1][1] == length * stride:
-            runs[-1] = (runs[-1][0] * length, stride)
-        else:
-            runs.append((length, stride))
-    result: list[int] = [0] * len(new)
-    left = step = 1
-    for axis in range(len(new) - 1, -1, -1):
-        length = new[axis]
-        if length == 1:
-            result[axis] = itemsize
-            continue
-        if left == 1:
-            left, step = runs.pop()
-        if left % length:
-            return None
-        result[axis] = step
-        left, step = left // length, step * length
-    return tuple(result)
-
-
-def row_major(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """The strides, in bytes, of an array without gaps."""
-    strides = []
-    step = itemsize
-    for length in reversed(shape):
-        strides.append(step)
-        step *= max(1, length)
-    return tuple(reversed(strides))
 
 
 def wrap_numpy(values: NDArray[Any], device: Device) -> Array:

@@ -6,6 +6,7 @@ import sys
 
 from .arrays import Array, as_dtype, as_shape, check_supported, element_bytes, numpy_dtype, wrap_numpy
 from .devices import as_device
+from .sharing import is_tensor, shared
 from .types import DType, f32, i32
 
 TYPE_CHECKING = False
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from .devices import DeviceLike
 
 __all__ = [
-    "arange", "array", "asarray", "concatenate", "copyto", "empty", "empty_like", "full", "full_like", "linspace", "ones", "ones_like",
-    "zeros", "zeros_like",
+    "arange", "array", "asarray", "concatenate", "copyto", "empty", "empty_like", "eye", "full", "full_like", "linspace", "ones",
+    "ones_like", "stack", "zeros", "zeros_like",
 ]  # fmt: skip
 
 
@@ -91,7 +92,7 @@ def full_like(prototype: Any, value: Any, dtype: Any = None, device: DeviceLike 
 
 
 def array(values: Any, dtype: Any = None, device: DeviceLike = None) -> Array:
-    """A new array with a copy of ``values``: a tack or NumPy array, anything NumPy can convert, (nested) lists of numbers, a number.
+    """A new array with a copy of ``values``: an array of tack's, NumPy's or another library's, (nested) lists of numbers, a number.
 
     The dtype is the input's where it has one. Python floats give f32, Python ints i32 (OverflowError where they do not fit), bools u8.
     """
@@ -101,6 +102,8 @@ def array(values: Any, dtype: Any = None, device: DeviceLike = None) -> Array:
         out = _allocate(values.shape, kind, where, "tack.array()")
         out.copy_from(values if kind == values.dtype else values.astype(kind))
         return out
+    if _is_foreign(values):
+        return array(shared(values), dtype, where)
     source = _as_numpy(values, None if dtype is None else as_dtype(dtype))
     out = _allocate(source.shape, as_dtype(source.dtype), where, "tack.array()")
     out.write_from(source)
@@ -111,7 +114,8 @@ def asarray(values: Any, dtype: Any = None, device: DeviceLike = None) -> Array:
     """``values`` as an array: itself, or its memory where that can be used in place, else a copy.
 
     A tack array that ``device`` can address is returned as it is. A NumPy array becomes an array on its memory when the device is a CPU
-    (also when ``device`` is None); writes to one are then seen by the other.
+    (also when ``device`` is None), and so does another library's array (with ``__dlpack__`` or ``__cuda_array_interface__``) where
+    ``device`` can address it or is None; writes to one are then seen by the other.
     """
     kind = None if dtype is None else as_dtype(dtype)
     if isinstance(values, Array):
@@ -126,7 +130,15 @@ def asarray(values: Any, dtype: Any = None, device: DeviceLike = None) -> Array:
         if usable and where.type == "cpu":
             return wrap_numpy(values, where)
         return array(values, kind, where)
+    if _is_foreign(values):
+        return asarray(shared(values), kind, device)
     return array(values, kind, device)
+
+
+def _is_foreign(values: Any) -> bool:
+    """Whether ``values`` is an array of another library than NumPy."""
+    numpy = sys.modules.get("numpy")
+    return is_tensor(values) and not (numpy is not None and isinstance(values, (numpy.ndarray, numpy.generic)))
 
 
 def _as_numpy(values: Any, kind: DType | None) -> NDArray[Any]:
@@ -208,6 +220,32 @@ def linspace(start: float, stop: float, num: int = 50, endpoint: bool = True, dt
     import numpy
 
     return array(numpy.linspace(start, stop, num, endpoint=endpoint), dtype, device)
+
+
+def eye(rows: int, columns: int | None = None, k: int = 0, dtype: Any = f32, device: DeviceLike = None) -> Array:
+    """Zeros with ones on the ``k``-th diagonal, above the main one where ``k`` is positive. Square unless ``columns`` is given."""
+    import numpy
+
+    height, width = as_shape((rows, rows if columns is None else columns), "tack.eye()")
+    return array(numpy.eye(height, width, k, dtype=numpy.uint8), dtype, device)
+
+
+def stack(arrays: Iterable[Any], axis: int = 0, dtype: Any = None) -> Array:
+    """The arrays, all of one shape, along a new axis ``axis``, on the first one's device, with the dtype that NumPy's promotion gives.
+
+    Raises ValueError for no arrays or shapes that differ.
+    """
+    parts = [a if isinstance(a, Array) else asarray(a) for a in arrays]
+    if not parts:
+        raise ValueError("tack.stack(): there must be at least one array")
+    shape = parts[0].shape
+    if not -len(shape) - 1 <= axis <= len(shape):
+        raise ValueError(f"tack.stack(): axis {axis} is out of range for {len(shape) + 1} dimensions")
+    for part in parts:
+        if part.shape != shape:
+            raise ValueError(f"tack.stack(): shape {part.shape} differs from {shape}, that of the first array")
+    key = (slice(None),) * (axis % (len(shape) + 1)) + (None,)
+    return concatenate([part[key] for part in parts], len(key) - 1, dtype)
 
 
 def concatenate(arrays: Iterable[Any], axis: int = 0, dtype: Any = None) -> Array:

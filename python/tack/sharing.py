@@ -1,10 +1,11 @@
-"""Memory that tack and other libraries use together: DLPack in both directions, __cuda_array_interface__, and arrays on a bare address."""
+"""Memory that tack and other libraries use together: DLPack and __cuda_array_interface__ in both directions, arrays on a bare address."""
 
 from __future__ import annotations
 
 from . import _runtime
-from .arrays import Array, as_dtype, as_shape, check_supported, row_major
+from .arrays import Array, as_dtype, as_shape, check_supported
 from .devices import as_device
+from .layouts import row_major
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,11 +14,10 @@ if TYPE_CHECKING:
 
     from .devices import Device, DeviceLike
 
-__all__ = ["array_from_ptr", "cuda_array_interface", "dlpack_device", "export_dlpack", "from_dlpack"]
+__all__ = ["array_from_ptr", "borrowed", "cuda_array_interface", "dlpack_device", "export_dlpack", "from_dlpack", "is_tensor", "shared"]
 
-# DLPack's numbers of the kinds of memory that tack's devices have, and of those that such a device can address besides.
+# DLPack's numbers of the kinds of memory that tack's devices have. (_runtime.dlpack_device_type has those that they can address besides.)
 _DLPACK_TYPES = {"cpu": 1, "cuda": 2, "metal": 8, "hip": 10, "level_zero": 14}
-_TYPES = {number: name for name, number in _DLPACK_TYPES.items()} | {3: "cpu", 11: "cpu", 13: "cuda"}
 _NUMBERED = ("cuda", "hip", "level_zero")
 _DLPACK_VERSION = (1, 1)
 
@@ -90,7 +90,7 @@ def _ask(source: Any) -> Any:
     options: dict[str, Any] = {}
     if hasattr(source, "__dlpack_device__"):
         kind, _ = source.__dlpack_device__()
-        if _TYPES.get(int(kind)) == "cuda" and int(kind) != 3:
+        if _runtime.dlpack_device_type(int(kind)) == "cuda":
             options["stream"] = 1  # what was queued before on the default stream is done before tack's work starts
     try:
         return source.__dlpack__(max_version=_DLPACK_VERSION, **options)
@@ -99,13 +99,71 @@ def _ask(source: Any) -> Any:
 
 
 def _device_of(kind: int, number: int) -> Device:
-    name = _TYPES.get(kind)
+    name = _runtime.dlpack_device_type(kind)
     if name is None:
         raise BufferError(f"from_dlpack(): tack has no device for DLPack's device type {kind}; copy the array to the CPU first")
     if name in _NUMBERED:
         return as_device(f"{name}:{number}")
     default = as_device(None)
     return default if default.type == name else as_device(name)
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether ``value`` is an array of another library than NumPy, which tells where its memory is."""
+    return hasattr(type(value), "__dlpack__") or hasattr(value, "__cuda_array_interface__")
+
+
+def shared(value: Any) -> Array:
+    """An array on the memory of another library's array, which it keeps alive: through DLPack, else through __cuda_array_interface__."""
+    return from_dlpack(value) if hasattr(type(value), "__dlpack__") else _from_interface(value)
+
+
+def borrowed(value: Any) -> _runtime.Array:
+    """The same for the length of a call. Raises TypeError, ValueError or BufferError that says what keeps it from being used."""
+    try:
+        array = _runtime.borrowed(value)
+        return shared(value) if array is None else array
+    except (TypeError, ValueError, BufferError):
+        raise
+    except Exception as error:  # whatever the other library raises
+        raise BufferError(f"{type(error).__name__}: {error}") from error
+
+
+def _from_interface(source: Any) -> Array:
+    """An array on what an object's __cuda_array_interface__ describes. Waits for the stream that it names."""
+    import numpy
+
+    about = source.__cuda_array_interface__
+    if about.get("mask") is not None:
+        raise TypeError("__cuda_array_interface__ with a mask has no place in a tack array: apply the mask first")
+    stream = about.get("stream")
+    if stream == 0:
+        raise ValueError(
+            "__cuda_array_interface__ with stream 0, which the interface leaves undefined: it is 1 (the default stream) or None"
+        )
+    address, read_only = about["data"]
+    dtype = numpy.dtype(about["typestr"])
+    if not dtype.isnative:
+        raise TypeError(f"__cuda_array_interface__ of byte-swapped elements ({about['typestr']}): convert them first")
+    shape, strides = tuple(about["shape"]), about.get("strides")
+    device = _cuda_device_of(address if 0 not in shape else 0)
+    if stream is not None:
+        device.wait_for_stream(stream)
+    if 0 in shape:
+        return Array(device, as_dtype(dtype).name, shape)
+    return array_from_ptr(address, shape, dtype, strides, device=device, owner=source, read_only=read_only)
+
+
+def _cuda_device_of(address: int) -> Device:
+    """The CUDA device whose memory it is: the interface does not say."""
+    first = as_device("cuda")
+    if not address or first.addresses(address, 1):
+        return first
+    for number in range(_runtime.device_count("cuda")):
+        device = as_device(f"cuda:{number}")
+        if device is not first and device.addresses(address, 1):
+            return device
+    raise ValueError(f"no CUDA device can address {address:#x}, which __cuda_array_interface__ says is its memory")
 
 
 def array_from_ptr(

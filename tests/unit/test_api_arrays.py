@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import pickle
 
 import numpy as np
@@ -205,14 +206,22 @@ INDEX = st.one_of(
 )
 
 
-@given(st.lists(INDEX, max_size=4))
-def test_subscripts_are_numpys(key: list[object]) -> None:
-    if sum(k is Ellipsis for k in key) > 1 or sum(k is not None and k is not Ellipsis for k in key) > 3:
-        return
+def _is_legal(key: list[object]) -> bool:
+    """One '...' at most, and no more indices than a cube has dimensions."""
+    return sum(k is Ellipsis for k in key) <= 1 and sum(k is not None and k is not Ellipsis for k in key) <= 3
+
+
+KEYS = st.lists(INDEX, max_size=4).filter(_is_legal).map(tuple)
+# Those that answer an array in any case, be it of 0 dimensions.
+VIEW_KEYS = KEYS.map(lambda key: key if Ellipsis in key else (*key, ...))
+
+
+@given(KEYS)
+def test_subscripts_are_numpys(key: tuple[object, ...]) -> None:
     source = numbers(4, 4, 4)
     a = tack.array(source)
-    want = source[tuple(key)]
-    got = a[tuple(key)]
+    want = source[key]
+    got = a[key]
     if isinstance(want, np.ndarray):
         same(got, want)
         assert got.size == 0 or got.strides == want.strides or 1 in want.shape
@@ -440,3 +449,154 @@ def test_repr_is_short() -> None:
     assert len(repr(tack.zeros((1000, 1000)))) < 800
     assert repr(tack.zeros((0, 2))) == "tack.Array(shape=(0, 2), dtype=tack.f32, device='cpu')"
     assert "3.0" in repr(tack.full((), 3))
+
+
+# -- diagonals, stacks, axes, flags, protocols
+
+
+@given(st.integers(0, 5), st.one_of(st.none(), st.integers(0, 5)), st.integers(-6, 6), st.sampled_from(list(DTYPES)))
+def test_eye_is_numpys(rows: int, columns: int | None, k: int, dtype: tack.types.DType) -> None:
+    same(tack.eye(rows, columns, k, dtype), np.eye(rows, columns, k, DTYPES[dtype]))
+    assert tack.eye(2).dtype == tack.f32
+    with pytest.raises(ValueError, match="negative"):
+        tack.eye(-1)
+
+
+@given(st.sampled_from([(), (3,), (2, 3), (0, 2), (2, 1, 3)]), st.integers(1, 4), st.data())
+def test_stack_is_numpys(shape: tuple[int, ...], count: int, data: st.DataObject) -> None:
+    axis = data.draw(st.integers(-len(shape) - 1, len(shape)))
+    parts = [numbers(*shape, dtype=data.draw(st.sampled_from(list(DTYPES.values())))) + k for k in range(count)]
+    parts = [np.asarray(p) for p in parts]
+    same(tack.stack([tack.array(p) for p in parts], axis), np.stack(parts, axis))
+
+
+def test_stack_refuses_what_does_not_fit() -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        tack.stack([])
+    with pytest.raises(ValueError, match=r"\(3,\) differs from \(2,\)"):
+        tack.stack([tack.zeros(2), tack.zeros(3)])
+    with pytest.raises(ValueError, match="axis 2"):
+        tack.stack([tack.zeros(2)], axis=2)
+    assert tack.stack([np.ones(2, np.float32), tack.zeros(2)], dtype=tack.i8).tolist() == [[1, 1], [0, 0]]
+
+
+@given(st.permutations(range(4)), st.booleans())
+def test_transpose_is_numpys(order: list[int], negative: bool) -> None:
+    source = numbers(2, 3, 4, 5)
+    axes = [axis - 4 for axis in order] if negative else order
+    for a in (tack.array(source).transpose(*axes), tack.array(source).transpose(axes)):
+        same(a, source.transpose(order))
+        assert a.strides == source.transpose(order).strides
+    same(tack.array(source).transpose(), source.T)
+    same(tack.array(source).transpose(None), source.T)
+    same(tack.array(source).T, source.T)
+
+
+@pytest.mark.parametrize("axes", [(0, 0), (0,), (0, 1, 2), (0, 2)])
+def test_transpose_takes_each_axis_once(axes: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="each axis once"):
+        tack.zeros((2, 3)).transpose(*axes)
+
+
+@given(VIEW_KEYS)
+def test_ravel_is_numpys_and_a_view_where_one_can_be(key: tuple[object, ...]) -> None:
+    source = numbers(4, 4, 4)
+    a = tack.array(source)
+    want, got = source[key], a[key]
+    flat = got.ravel()
+    same(flat, want.ravel())
+    if flat.size:
+        shares = a.pointer <= flat.pointer < a.pointer + a.nbytes
+        assert shares or not want.flags.c_contiguous
+        if shares:
+            flat[0] = -1
+            assert got.tolist() != want.tolist() and a.min() == -1
+
+
+@given(VIEW_KEYS, st.booleans())
+def test_flags_are_numpys(key: tuple[object, ...], transposed: bool) -> None:
+    source = numbers(4, 4, 4)
+    a, b = tack.array(source), source
+    if transposed:
+        a, b = a.T, b.T
+    a, b = a[key], b[key]
+    assert a.flags.c_contiguous == b.flags.c_contiguous and a.flags.f_contiguous == b.flags.f_contiguous
+    assert a.flags["C_CONTIGUOUS"] == b.flags["C_CONTIGUOUS"] and a.flags.contiguous == (b.flags.c_contiguous or b.flags.f_contiguous)
+    assert a.flags.writeable and a.flags.aligned and a.flags == a.flags
+
+
+def test_flags_of_shared_and_read_only_memory() -> None:
+    values = np.zeros(3)
+    values.flags.writeable = False
+    shared = tack.asarray(values)
+    assert not shared.flags.writeable and not shared.flags.owndata and tack.zeros(3).flags.owndata
+    assert shared.flags != tack.zeros(3).flags and "WRITEABLE : False" in repr(shared.flags)
+    with pytest.raises(KeyError, match="FLYING.*writeable"):
+        shared.flags["FLYING"]
+
+
+def test_numpy_2_decides_about_copies() -> None:
+    a = tack.array(numbers(2, 3))
+    for shared in (a.__array__(), a.__array__(copy=None), a.__array__(copy=False), a.__array__(np.float32), np.asarray(a)):
+        assert shared.ctypes.data == a.pointer and shared.shape == (2, 3)
+    for copied in (a.__array__(copy=True), a.__array__(np.float64), np.array(a), a.numpy()):
+        assert copied.ctypes.data != a.pointer and copied.tolist() == a.tolist()
+    for dtype in (np.float64, np.int32, ">f4"):
+        with pytest.raises(ValueError, match="without a copy"):
+            a.__array__(dtype, copy=False)
+    frozen = tack.asarray(np.broadcast_to(np.float32(2), (2, 2)))
+    assert not np.asarray(frozen).flags.writeable and np.array(frozen).flags.writeable
+    assert tack.zeros(()).__array__().shape == ()
+    if np.lib.NumpyVersion(np.__version__) >= "2.0.0":
+        assert np.array(a, copy=False).ctypes.data == a.pointer
+        with pytest.raises(ValueError):
+            np.array(a, dtype=np.float64, copy=False)
+
+
+@pytest.mark.parametrize(("dtype", "numpy"), DTYPES.items(), ids=str)
+def test_the_buffer_protocol(dtype: tack.types.DType, numpy: type) -> None:
+    source = numbers(3, 4, dtype=numpy)
+    a = tack.array(source)
+    for view, want in ((a, source), (a[::2, ::-1], source[::2, ::-1]), (a.T, source.T), (a[:, :0], source[:, :0])):
+        buffer = memoryview(view)
+        assert (buffer.shape, buffer.itemsize, buffer.readonly) == (want.shape, want.itemsize, False)
+        assert buffer.format == want.data.format or buffer.format in "qQ"
+        assert buffer.tolist() == want.tolist()
+    memoryview(a)[1, 2] = 7
+    assert a[1, 2] == 7
+    assert bytes(a) == a.numpy().tobytes()
+    with pytest.raises(BufferError, match="not contiguous"):
+        hashlib.sha1(a[:, ::2])
+
+
+@given(st.sampled_from(list(DTYPES)), VIEW_KEYS, st.integers(2, pickle.HIGHEST_PROTOCOL))
+def test_pickles_keep_dtype_shape_and_elements(dtype: tack.types.DType, key: tuple[object, ...], protocol: int) -> None:
+    view = tack.array(numbers(4, 4, 4, dtype=DTYPES[dtype]))[key]
+    again = pickle.loads(pickle.dumps(view, protocol))
+    assert again.dtype == dtype and again.flags.c_contiguous
+    same(again, view.numpy())
+
+
+CASTS = ["no", "equiv", "safe", "same_kind", "unsafe"]
+
+
+@given(st.sampled_from(list(DTYPES)), st.sampled_from(list(DTYPES)), st.sampled_from(CASTS), st.booleans(), st.booleans())
+def test_copyto_casts_as_numpy(target: tack.types.DType, source: tack.types.DType, casting: str, from_numpy: bool, to_numpy: bool) -> None:
+    if from_numpy and to_numpy:
+        return
+    values = numbers(3, 4, dtype=DTYPES[source])[:, ::-1]
+    a = values if from_numpy else tack.array(values)
+    out = np.zeros((2, 3, 4), DTYPES[target]) if to_numpy else tack.zeros((2, 3, 4), target)
+    want = np.zeros((2, 3, 4), DTYPES[target])
+    if not np.can_cast(values.dtype, want.dtype, casting):
+        with pytest.raises(TypeError, match="casting"):
+            tack.copyto(out, a, casting=casting)
+        return
+    tack.copyto(out, a, casting=casting)
+    np.copyto(want, values, casting=casting)
+    np.testing.assert_array_equal(np.asarray(out), want)
+
+
+@pytest.mark.parametrize("name", ["_repr_html_", "_repr_png_", "_repr_mimebundle_", "_ipython_display_", "__len_hint__"])
+def test_notebooks_show_the_repr(name: str) -> None:
+    assert not hasattr(tack.zeros(3), name) and repr(tack.zeros(3)) == str(tack.zeros(3))

@@ -77,11 +77,30 @@ struct VersionedTensor {
 
 inline constexpr const char* capsule_name = "dltensor";
 inline constexpr const char* versioned_capsule_name = "dltensor_versioned";
+/// DLPack 1.3: the functions by which a library's tensors are looked at without Python. The attribute `__dlpack_c_exchange_api__` of their
+/// type is a capsule called "dlpack_exchange_api" that holds one; it lives as long as the process. All answer 0, or -1 with Python's error
+/// set, and need the GIL.
+struct ExchangeHeader {
+  Version version;
+  ExchangeHeader* previous;  ///< the same for an older major version, or null
+};
+struct ExchangeApi {
+  ExchangeHeader header;
+  int (*allocate)(Tensor* prototype, VersionedTensor** out, void* error_context,
+                  void (*set_error)(void* error_context, const char* kind, const char* message));
+  int (*managed_of_object)(void* object, VersionedTensor** out);
+  int (*object_of_managed)(VersionedTensor* tensor, void** out_object);
+  int (*tensor_of_object)(void* object, Tensor* out);  ///< may be null; what it fills lasts as long as the object stays as it is
+  int (*current_stream)(DeviceType type, std::int32_t id, void** out_stream);
+};
+inline constexpr const char* exchange_attribute = "__dlpack_c_exchange_api__";
+inline constexpr const char* exchange_capsule_name = "dlpack_exchange_api";
+
 /// The names after the structure was taken out, which a capsule lets happen once.
 inline constexpr const char* used_capsule_name = "used_dltensor";
 inline constexpr const char* used_versioned_capsule_name = "used_dltensor_versioned";
 
-static_assert(sizeof(void*) != 8 ||
-              (sizeof(Tensor) == 48 && sizeof(ManagedTensor) == 64 && sizeof(VersionedTensor) == 80 && sizeof(DataType) == 4));
+static_assert(sizeof(void*) != 8 || (sizeof(Tensor) == 48 && sizeof(ManagedTensor) == 64 && sizeof(VersionedTensor) == 80 &&
+                                     sizeof(DataType) == 4 && sizeof(ExchangeApi) == 56));
 
 }  // namespace dlpack

@@ -94,6 +94,9 @@ class TACK_API Device {
 
   /// Finishes all queued work; throws the queue's first error. Blocking.
   void synchronize();
+  /// Waits until the work that another library has put into a stream of the device's driver is done. `stream` is the driver's handle; 0 and
+  /// those of the default stream need no waiting, as tack's own work lies there. Nothing on devices without streams. Blocking.
+  void wait_for_stream(std::uintptr_t stream);
 
   /// Where its work is put in order.
   Queue& queue() noexcept { return *queue_; }

@@ -53,6 +53,9 @@ std::uint64_t Device::loaded() const noexcept { return data_->loaded.load(std::m
 MemoryStatistics Device::memory() const { return data_->allocator.statistics(); }
 bool Device::addresses(const void* pointer, std::size_t bytes) const noexcept { return impl_->addresses(pointer, bytes); }
 
+void Device::wait_for_stream(std::uintptr_t stream) {
+  queue_->attributed([&] { impl_->wait_for_stream(stream); });
+}
 std::uint64_t Device::trim() { return data_->allocator.trim(); }
 void Device::set_memory_limit(std::uint64_t bytes) { data_->allocator.set_limit(bytes); }
 Allocator& Device::allocator() noexcept { return data_->allocator; }

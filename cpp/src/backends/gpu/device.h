@@ -122,6 +122,13 @@ class Device : public DeviceImpl {
     driver()("finish queued work", driver().stream_synchronize, stream);
   }
 
+  void wait_for_stream(std::uintptr_t other) override {
+    if (other <= 1) return;  // the default stream, which is tack's
+    const Scope scope(context_);
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): a handle is what other libraries hand over
+    driver()("wait for a stream", driver().stream_synchronize, reinterpret_cast<typename Api::Stream>(other));
+  }
+
   void make_current() override { context_.make_current(); }
 
   bool addresses(const void* pointer, std::size_t bytes) const noexcept override {
