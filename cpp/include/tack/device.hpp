@@ -46,10 +46,10 @@ struct Capabilities {
   bool queued = false;            ///< launches return before they are done
   bool host_addressable = false;  ///< the host may read and write the device's memory (after waiting)
   std::uint64_t max_iterations =
-      0;                        ///< a launch's limit with groups of `block` threads; 0 is none. With groups of N threads: N / block of it
+      0;                         ///< a launch's limit with groups of `block` threads; 0 is none. With groups of N threads: N / block of it
   std::uint64_t max_groups = 0;  ///< 0: max_iterations / block. Else a launch's limit of groups, and max_iterations is that of threads
-  std::uint32_t block = 256;    ///< threads of a group where the kernel does not say
-  std::uint32_t max_group = 0;  ///< the most threads a group may have; 0: the device has no groups
+  std::uint32_t block = 256;     ///< threads of a group where the kernel does not say
+  std::uint32_t max_group = 0;   ///< the most threads a group may have; 0: the device has no groups
   std::uint64_t shared_bytes = 0;            ///< memory that a group's threads share
   std::array<std::uint32_t, 3> max_image{};  ///< the largest {depth, height, width} of textures that hardware samples
   std::uint32_t max_buffers = 0;             ///< a kernel's limit of array parameters; 0 is none
