@@ -222,6 +222,10 @@ FITS: dict[str, Callable[[], Fit]] = {
     **_both("asin", lambda d: _odd_fit(mp.asin, 0, half, d, "asin(r) = r + r^3 q(r^2)"), 5, 12),
     **_both("atan", lambda d: _odd_fit(mp.atan, 0, TAN_EIGHTH, d, "atan(r) = r + r^3 q(r^2)"), 4, 11),
     **_both("erf", lambda d: _erf_fit(1, d), 7, 13),
+    "erf_far_f32": lambda: Fit(
+        lambda u: mp.log(mp.erfc(1 + u), 2), 0, 3, 6, lambda u: mp.erfc(1 + u) * mp.log(2), "erfc(1 + u) = 2^q(u), beside 1"
+    ),
+    "exp2_short_f32": lambda: Fit(lambda r: mp.power(2, r), -half, half, 6, lambda r: mp.power(2, -r), "2^r, for erf"),
     "erfc_f32": lambda: _erfc_fit(half, 11, 3, 11),
     "erfc_f64": lambda: _erfc_fit(half, 23, 4, 28),
 }

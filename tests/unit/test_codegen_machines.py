@@ -91,6 +91,18 @@ def bytes_() -> ir.Kernel:
     return build.kernel
 
 
+def rows() -> ir.Kernel:
+    """Points in an array of rows: three columns in, two of four out."""
+    build = Build("rows")
+    out, x = build.array("out", T.f32, 2), build.array("x", T.f32, 2)
+    build.kernel.written = frozenset({out.index})
+    with build.parallel((x, 0)) as (i,):
+        a, b, c = (build.load(x, i, build.i(k)) for k in range(3))
+        build.store(out, build.same("add", build.same("mul", a, b), c), i, build.i(1))
+        build.store(out, build.same("sub", c, a), i, build.i(3))
+    return build.kernel
+
+
 def inputs(name: str) -> tuple[Any, ...]:
     rng = np.random.default_rng(5)
     n = 77
@@ -105,10 +117,12 @@ def inputs(name: str) -> tuple[Any, ...]:
         return np.zeros((8, n), np.float32), x, rng.integers(0, 9, n).astype(np.int32)
     if name == "bytes":
         return np.zeros((9, 41), np.uint8), rng.integers(0, 2, (9, 41)).astype(np.uint8)
+    if name == "rows":
+        return np.full((n, 4), 7, np.float32), rng.normal(size=(n, 3)).astype(np.float32)
     return np.zeros(n, np.float32), np.linspace(-20, 12, n, dtype=np.float32), 50
 
 
-KERNELS: dict[str, Callable[[], ir.Kernel]] = {"divisions": divisions, "floats": floats, "bytes": bytes_, "escape": escape}
+KERNELS: dict[str, Callable[[], ir.Kernel]] = {"divisions": divisions, "floats": floats, "bytes": bytes_, "escape": escape, "rows": rows}
 
 
 def results(program: Program, name: str) -> bytes:

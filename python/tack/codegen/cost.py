@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass, field
 
-from ..ir.nodes import Array, Block, For, If, Instr, Scope, ScratchArray, While
+from ..ir.nodes import Array, ArrayParam, Block, For, If, Instr, Scope, ScratchArray, While
 from .affine import access, constant, indices_of
 from .collapse import collapsible
 from .latency import registers_each
+from .llvm_rows import row_lengths
 from .llvm_tables import private_arrays, used_values
 from .params import EntryPlan
 from .uniform import Flow, analyse
@@ -34,6 +35,7 @@ class _Tally:
     ``private``: arrays that have tables."""
 
     private: Container[Array] = ()
+    rows: dict[ArrayParam, int] = field(default_factory=dict)  # of arrays whose columns are picked from whole rows
     scalar: float = 0.0
     vector: float = 0.0
     by_bits: dict[int, float] = field(default_factory=dict)
@@ -90,7 +92,8 @@ def choose_lanes(entry: EntryPlan, vector_bits: int, wanted: int) -> int:
         return 1
     usual = max(2, vector_bits // 32)
     flow = flow_of(entry, usual)
-    tally = _Tally({p.array for p in private_arrays(entry, flow, used_values(entry.prologue, entry.body))})
+    rows = row_lengths(instructions(entry.body), flow)
+    tally = _Tally({p.array for p in private_arrays(entry, flow, used_values(entry.prologue, entry.body))}, rows)
     run(_weigh(entry.body, flow, 1.0, 1.0, vector_bits, tally))
     total = sum(tally.by_bits.values())
     if not total:
@@ -154,6 +157,8 @@ def _weigh_one(instr: Instr, flow: Flow, rounds: float, idle: float, vector_bits
         tally.by_bits[bits] = tally.by_bits.get(bits, 0.0) + rounds
         if step in (-1, 0, 1):
             tally.vector += rounds * idle * max(1.0, lanes * bits / vector_bits) / lanes
+        elif array in tally.rows and (instr.op == "load" or vector_bits >= 512):
+            tally.vector += rounds * idle * (2.0 * tally.rows[array] + 1.0) * max(1.0, lanes * bits / vector_bits) / lanes
         else:
             tally.vector += rounds * (_GATHER if instr.op in ("load", "load_flat") else _SCATTER)
         return

@@ -10,6 +10,7 @@ from ..ir.nodes import ArrayParam, Instr, ScalarParam, ScratchArray, Table
 from ..types import BOOL, DType, Layout, i64
 from .affine import Access, access, constant, indices_of
 from .llvm_ops import Arithmetic
+from .llvm_rows import load_column, store_column
 from .llvm_text import Writer, identifier, literal, llvm_type, suffix
 from .params import Slots
 from .streams import AHEAD_BYTES
@@ -154,6 +155,7 @@ class Memory:
         self.nontemporal: Instr | None = None  # a store whose address is aligned to the vector
         self.pair: tuple[str, str] = ("", "")  # lane 0's last two indices, where lanes run over both as one
         self.tables: Tables | None = None  # of arrays that are updated privately
+        self.rows: dict[ArrayParam, int] = {}  # arrays of short rows, and how long these are taken to be
         self.leading: set[Instr] = set()  # loads that come to a place in memory before others do
         for array in locals_:
             size = self._size(array) * self.lanes
@@ -195,7 +197,7 @@ class Memory:
         """The address ``index`` elements along ``dim`` behind ``at``."""
         return self._gep(array, at, dim, index, False, "")
 
-    def _base(self, array: ArrayParam, split: Access, flat: bool) -> str:
+    def base(self, array: ArrayParam, split: Access, flat: bool) -> str:
         """The address of the uniform part and lane 0's affine part; of what is uniform first, so that it leaves inner loops."""
         base = self.words.pointer(array)
         for d, index in split.uniform:
@@ -232,10 +234,10 @@ class Memory:
         assert total is not None
         return total, llvm_type(array.dtype) if whole else "i8"
 
-    def _pointers(self, array: ArrayParam, split: Access, flat: bool) -> str:
+    def pointers(self, array: ArrayParam, split: Access, flat: bool) -> str:
         offsets, unit = self._offsets(array, split, flat)
         return self.w.op(
-            f"{identifier(array.name)}.at", f"getelementptr {unit}, ptr {self._base(array, split, flat)}, <{self.lanes} x i64> {offsets}"
+            f"{identifier(array.name)}.at", f"getelementptr {unit}, ptr {self.base(array, split, flat)}, <{self.lanes} x i64> {offsets}"
         )
 
     # ---- loads and stores
@@ -249,9 +251,9 @@ class Memory:
         size = array.dtype.itemsize
         t, vt = llvm_type(array.dtype), llvm_type(array.dtype, self.lanes)
         if self.lanes == 1 or split.step == 0:
-            return self.w.op(hint, f"load {t}, ptr {self._base(array, split, flat)}, align {size}")
+            return self.w.op(hint, f"load {t}, ptr {self.base(array, split, flat)}, align {size}")
         if split.step in (1, -1):
-            at = self._base(array, split, flat)
+            at = self.base(array, split, flat)
             if split.step == -1:
                 at = self.w.op(f"{identifier(array.name)}.at", f"getelementptr {t}, ptr {at}, i64 {1 - self.lanes}")
                 mask = mask and self.reverse("i1", mask)
@@ -259,7 +261,10 @@ class Memory:
                 self._prefetch(at)
             value = self.load_vector(array.dtype, at, mask, hint)
             return value if split.step == 1 else self.reverse(t, value)
-        return self._gather(array.dtype, self._pointers(array, split, flat), mask, hint, vt)
+        column = load_column(self, instr, split, hint) if mask is None and self.rows else None
+        if column is not None:
+            return column
+        return self.gather(array.dtype, self.pointers(array, split, flat), mask, hint, vt)
 
     def _prefetch(self, at: str) -> None:
         ahead = self.w.op("ahead", f"getelementptr i8, ptr {at}, i64 {AHEAD_BYTES}")
@@ -288,7 +293,7 @@ class Memory:
         order = ", ".join(f"i32 {n - 1 - k}" for k in range(n))
         return self.w.op("reversed", f"shufflevector <{n} x {t}> {value}, <{n} x {t}> poison, <{n} x i32> <{order}>")
 
-    def _gather(self, dtype: DType, pointers: str, mask: str | None, hint: str, vt: str) -> str:
+    def gather(self, dtype: DType, pointers: str, mask: str | None, hint: str, vt: str) -> str:
         n = self.lanes
         name = f"llvm.masked.gather.{suffix(dtype, n)}.v{n}p0"
         self.arithmetic.declare(name, f"declare {vt} @{name}(<{n} x ptr>, <{n} x i1>, {vt})")
@@ -297,7 +302,7 @@ class Memory:
             f"call {vt} @{name}(<{n} x ptr> align {dtype.itemsize} {pointers}, <{n} x i1> {mask or self.v.all_on}, {vt} zeroinitializer)",
         )
 
-    def _scatter(self, dtype: DType, value: str, pointers: str, mask: str | None) -> None:
+    def scatter(self, dtype: DType, value: str, pointers: str, mask: str | None) -> None:
         n, vt = self.lanes, llvm_type(dtype, self.lanes)
         name = f"llvm.masked.scatter.{suffix(dtype, n)}.v{n}p0"
         self.arithmetic.declare(name, f"declare void @{name}({vt}, <{n} x ptr>, <{n} x i1>)")
@@ -314,9 +319,9 @@ class Memory:
         size, t = array.dtype.itemsize, llvm_type(array.dtype)
         if self.lanes == 1 or split.step == 0:
             scalar = self.v.scalar(value) if self.v.flow.uniform(value) else self._last_lane(value, mask)
-            self.w.do(f"store {t} {scalar}, ptr {self._base(array, split, flat)}, align {size}")
+            self.w.do(f"store {t} {scalar}, ptr {self.base(array, split, flat)}, align {size}")
         elif split.step in (1, -1):
-            at, text = self._base(array, split, flat), self.v.vector(value)
+            at, text = self.base(array, split, flat), self.v.vector(value)
             if split.step == -1:
                 at = self.w.op(f"{identifier(array.name)}.at", f"getelementptr {t}, ptr {at}, i64 {1 - self.lanes}")
                 mask, text = mask and self.reverse("i1", mask), self.reverse(t, text)
@@ -324,8 +329,8 @@ class Memory:
                 self.w.do(f"store {llvm_type(array.dtype, self.lanes)} {text}, ptr {at}, align {size * self.lanes}, !nontemporal !0")
             else:
                 self.store_vector(array.dtype, text, at, mask)
-        else:
-            self._scatter(array.dtype, self.v.vector(value), self._pointers(array, split, flat), mask)
+        elif mask is not None or not self.rows or not store_column(self, instr, split):
+            self.scatter(array.dtype, self.v.vector(value), self.pointers(array, split, flat), mask)
 
     def _last_lane(self, value: Instr, mask: str | None) -> str:
         """Of lanes that store to one element, the last one's value stays."""
@@ -351,7 +356,7 @@ class Memory:
         if self.lanes > 1 and self.v.flow.form(instr) is None:
             n = self.lanes
             at = self.w.op("table.at", f"getelementptr {t}, ptr {name}, <{n} x i64> {self.v.vector(index)}")
-            return self._gather(dtype, at, mask, hint, llvm_type(dtype, n))
+            return self.gather(dtype, at, mask, hint, llvm_type(dtype, n))
         at = self.w.op("table.at", f"getelementptr {t}, ptr {name}, i64 {self.v.scalar(index)}")
         return self.w.op(hint, f"load {t}, ptr {at}, align {dtype.itemsize}")
 
@@ -383,14 +388,14 @@ class Memory:
         at, scattered = self._local_at(array, indices)
         vt = llvm_type(array.dtype, self.lanes)
         if scattered:
-            return self._gather(array.dtype, at, mask, hint, vt)
+            return self.gather(array.dtype, at, mask, hint, vt)
         return self.w.op(hint, f"load {vt}, ptr {at}, align {array.dtype.itemsize}")
 
     def _store_local(self, array: ScratchArray, value: Instr, indices: tuple[Instr, ...], mask: str | None) -> None:
         at, scattered = self._local_at(array, indices)
         text, vt, size = self.v.vector(value), llvm_type(array.dtype, self.lanes), array.dtype.itemsize
         if scattered:
-            self._scatter(array.dtype, text, at, mask)
+            self.scatter(array.dtype, text, at, mask)
             return
         if mask is not None:  # the memory is ours: reading and writing it back is cheaper than a masked store, and registers can hold it
             old = self.w.op("old", f"load {vt}, ptr {at}, align {size}")
@@ -431,9 +436,9 @@ class Memory:
         dtype = array.dtype
         operands = instr.args[: 2 if kind == "cas" else 1]
         if self.lanes == 1:
-            return self.one(kind, dtype, self._base(array, split, False), [self.v.scalar(a) for a in operands], hint)
+            return self.one(kind, dtype, self.base(array, split, False), [self.v.scalar(a) for a in operands], hint)
         if split.step == 0 and dtype.is_int and instr not in self.used and kind not in ("exchange", "cas"):
-            self.one(kind, dtype, self._base(array, split, False), [self.fold(kind, dtype, self.v.vector(operands[0]), mask)], hint)
+            self.one(kind, dtype, self.base(array, split, False), [self.fold(kind, dtype, self.v.vector(operands[0]), mask)], hint)
             return "poison"
         return self._turns(instr, kind, array, split, operands, mask, hint)
 
@@ -452,7 +457,7 @@ class Memory:
     ) -> str:
         w, n, dtype = self.w, self.lanes, array.dtype
         t, vt, name = llvm_type(dtype), llvm_type(dtype, n), identifier(array.name)
-        base = self._base(array, split, False)
+        base = self.base(array, split, False)
         offsets, unit = (None, t) if split.step in (0, 1) else self._offsets(array, split, False)
         # What a turn needs is picked from memory: extracting at a run-time lane would go there too, every time.
         shelves: list[str] = []

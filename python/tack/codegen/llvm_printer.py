@@ -27,6 +27,7 @@ from .llvm_ops import Arithmetic
 from .llvm_pieces import Pieces
 from .llvm_records import functions as record_functions
 from .llvm_reduce import Accumulators
+from .llvm_rows import row_lengths
 from .llvm_tables import Tables, private_arrays, used_values
 from .llvm_text import Writer, identifier
 from .lower import LibraryCall, MathLibrary
@@ -34,6 +35,7 @@ from .narrow import Narrowed, narrow
 from .numbers import never_nan
 from .params import EntryPlan, Plan
 from .pieces import divide
+from .ranges import MOST
 from .shared_math import print_function
 from .streams import address_slice, anchor, leading_loads, streamed_store
 from .uniform import Flow
@@ -159,6 +161,7 @@ class _Entry:
     def _body(self, entry: EntryPlan, flow: Flow) -> Body:
         body = Body(self.w, self.arithmetic, flow, self.words, local_arrays(entry), _hints(entry), {r.var for r in entry.reductions})
         body.memory.used = self.used
+        body.memory.rows = row_lengths(instructions(entry.body), flow)
         self.arithmetic.numbers |= never_nan({r.var for r in entry.reductions}, entry.prologue, entry.body)
         self.bodies.append(body)
         return body
@@ -223,10 +226,10 @@ class _Entry:
                 (dim,) = what
                 assert isinstance(dim, int)
                 last = w.op("last", f"sub i64 {self._count(dim)}, 1")
-                tests = [(self._index(dim, v, "bound"), i32.min) for v in ("0", last)]
+                tests = [(self._index(dim, v, "bound"), -MOST) for v in ("0", last)]
             for value, lowest in tests:
                 from_low = value if lowest == 0 else w.op("from", f"sub i64 {value}, {lowest}")
-                ok = w.op("fits", f"icmp ult i64 {from_low}, {i32.max - lowest + 1}")
+                ok = w.op("fits", f"icmp ule i64 {from_low}, {MOST - lowest}")
                 result = w.op("fit", f"and i1 {result}, {ok}") if result else ok
         return result
 
@@ -563,7 +566,7 @@ class _Entry:
         for instr in part:
             body.instr(instr, None)
         flat = self.anchor.op in ("load_flat", "store_flat")
-        address = w.op("address", f"ptrtoint ptr {body.memory._base(array, access(self.anchor, self.flow.form), flat)} to i64")
+        address = w.op("address", f"ptrtoint ptr {body.memory.base(array, access(self.anchor, self.flow.form), flat)} to i64")
         size = array.dtype.itemsize
         over = w.op("over", f"and i64 {w.op('less', f'sub i64 0, {address}')}, {min(size * n, 64) - 1}")
         steps = w.op("steps", f"udiv i64 {over}, {size}")

@@ -1,7 +1,8 @@
 """Which values integers can have: intervals, from constants, types, conditions and loop bounds.
 
-Told to ``assume``, it takes integer arguments, lengths and indices of the launch for numbers of 31 bits and a sign (divisors that are
-arguments for positive ones), and notes which of them it was asked about: the printer has that checked when a launch starts.
+Told to ``assume``, it takes integer arguments, lengths and indices of the launch for numbers of at most ``MOST`` (divisors that are
+arguments for positive ones), and notes which of them it was asked about: the printer has that checked when a launch starts. ``MOST`` is
+somewhat below what 31 bits hold, so that a neighbour's index still is such a number.
 """
 
 from __future__ import annotations
@@ -9,18 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
+from math import isqrt
 
 from ..ir.nodes import Block, For, If, Instr, ScalarParam, Scope, Var, While
 from ..types import DType, i32, i64
 from .affine import constant
 from .walk import Walk, blocks_of, instructions, run, variables_set
 
-__all__ = ["Assumption", "Interval", "Ranges", "fits", "loop_depth"]
+__all__ = ["MOST", "Assumption", "Interval", "Ranges", "fits", "loop_depth"]
 
 Interval = tuple[int, int]
-# ("arg", parameter, lowest), ("shape", array, dimension) or ("index", dimension): a number of 31 bits, or from ``lowest`` on.
+# ("arg", parameter, lowest), ("shape", array, dimension) or ("index", dimension): from -MOST, 0 or ``lowest`` on up to MOST.
 Assumption = tuple[object, ...]
 
+MOST = i32.max - (1 << 17)
 _STEPS_DOWN = (0, i32.min, i64.min)
 _STEPS_UP = (i32.max, i64.max)
 _PASSES = 3  # over a loop, after which a variable that is not settled may be anything
@@ -146,7 +149,8 @@ class Ranges:
                     if attempt >= _PASSES or var.type != i64:
                         head[var] = _whole(var.type)
                     elif attempt:
-                        head[var] = max(s for s in _STEPS_DOWN if s <= new[0]), min(s for s in _STEPS_UP if s >= new[1])
+                        low = new[0] if new[0] == old[0] else max(s for s in _STEPS_DOWN if s <= new[0])
+                        head[var] = low, new[1] if new[1] == old[1] else min(s for s in _STEPS_UP if s >= new[1])
                     else:
                         head[var] = new
             if not grown:
@@ -201,10 +205,22 @@ class Ranges:
         for operand, interval in zip((a, b), new, strict=True):
             if operand.op == "const" or interval[0] > interval[1]:  # the latter: never reached
                 continue
-            undo.setdefault(operand, self.interval(operand))
-            self.of[operand] = interval
-            if operand.op == "get" and isinstance(operand.attr, Var) and self._read.get(operand) == self._version.get(operand.attr, 0):
-                self._env[operand.attr] = interval
+            self._narrow(operand, interval, undo)
+            if operand.op == "mul" and operand.args[0] is operand.args[1]:
+                self._root(operand.args[0], interval[1], undo)
+
+    def _narrow(self, operand: Instr, interval: Interval, undo: dict[Instr, Interval]) -> None:
+        undo.setdefault(operand, self.interval(operand))
+        self.of[operand] = interval
+        if operand.op == "get" and isinstance(operand.attr, Var) and self._read.get(operand) == self._version.get(operand.attr, 0):
+            self._env[operand.attr] = interval
+
+    def _root(self, value: Instr, square: int, undo: dict[Instr, Interval]) -> None:
+        """Of a value whose square is at most ``square``, unless the square may have wrapped."""
+        low, high = self.interval(value)
+        if value.op != "const" and max(abs(low), abs(high)) < 1 << 31 and square >= 0:
+            most = isqrt(square)
+            self._narrow(value, (max(low, -most), min(high, most)), undo)
 
     # ---- values
 
@@ -224,12 +240,12 @@ class Ranges:
         if not self.assume:
             return i64.min, i64.max
         self.assumptions[key] = None
-        return low, i32.max
+        return low, MOST
 
     def _value(self, node: Instr, t: DType) -> Interval:
         op = node.op
         if op == "arg" and t == i64 and isinstance(node.attr, ScalarParam):
-            lowest = 1 if node in self._divisors else i32.min
+            lowest = 1 if node in self._divisors else -MOST
             return self._assumed(("arg", node.attr, lowest), lowest)
         if op == "shape":
             assert isinstance(node.attr, tuple)
@@ -238,7 +254,7 @@ class Ranges:
         if op == "index":
             assert isinstance(node.attr, int)
             start, step = self.launch.start[node.attr], self.launch.step[node.attr]
-            ahead = start if start is not None and step is not None and step > 0 else i32.min
+            ahead = start if start is not None and step is not None and step > 0 else -MOST
             return self._assumed(("index", node.attr), ahead)
         rule = _RULES.get(op)
         arguments = [self.interval(a) for a in node.args]

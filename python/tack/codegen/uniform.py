@@ -69,6 +69,8 @@ class _Analysis:
         for block in blocks:
             run(self._block(block, 0))
         flow.masked = set()
+        if self.changed:
+            return  # where lanes are is not known yet
         for var, sets in self.sets.items():
             common = self.common[var]
             loop = self.readers[var][-1] if self.readers.get(var) else None
@@ -93,9 +95,6 @@ class _Analysis:
                 a = self.parent[a]
             else:
                 b = self.parent[b]
-        moved = var not in self.flow.varying and a != self.common.get(var)
-        if moved and any(of != a and of not in self.left for of, _ in self.sets.get(var, ())):
-            self._vary(var)  # set where only some lanes are; the common region only moves outwards
         self.common[var] = a
 
     def _vary(self, var: Var) -> None:
@@ -107,7 +106,7 @@ class _Analysis:
     def _set(self, var: Var, region: int, instr: Instr | None, differs: bool) -> None:
         self._touch(var, region)
         self.sets.setdefault(var, []).append((region, instr))
-        if differs or (region != self.common[var] and region not in self.left):  # of those in ``left``, the end of the round tells
+        if differs:
             self._vary(var)
 
     def _split(self, node: Node) -> None:

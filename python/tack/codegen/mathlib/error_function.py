@@ -103,12 +103,33 @@ def erfc_far_f64(x):
     return y * a * b
 
 
+def erf_far_f32(x):
+    """1 - erfc(x) for x >= 1, where erfc(x) = 2^q(x - 1) need not be exact to its own last bits; from 4 on, 1."""
+    u = (4.0 if x > 4.0 else x) - 1.0
+    q = fma(0.00026771158, u, -0.002634538)
+    q = fma(q, u, 0.014269461)
+    q = fma(q, u, -0.05987279)
+    q = fma(q, u, -1.2163626)
+    q = fma(q, u, -3.8072243)
+    q = fma(q, u, -2.6684167)
+    t = q + 12582912.0
+    r = q - (t - 12582912.0)
+    p = fma(0.0001534587, r, 0.0013399931)
+    p = fma(p, r, 0.009618489)
+    p = fma(p, r, 0.055503286)
+    p = fma(p, r, 0.24022646)
+    p = fma(p, r, 0.6931472)
+    p = fma(p, r, 1.0)
+    scale = bitcast((bitcast(t, i32) - (0x4B400000 - 127)) << 23, f32)
+    return fma(-p, scale, 1.0)
+
+
 def erf_f32(x):
-    """Near 0 the odd polynomial; beyond 1, 1 - erfc(|x|)."""
+    """Near 0 the odd polynomial; beyond 1, 1 - erfc(|x|). NaN takes the near way."""
     a = fabs(x)
-    far = copysign(1.0 - erfc_far_f32(a if a > 1.0 else 1.0), x)
+    far = copysign(erf_far_f32(a), x)
     near = erf_near_f32(x)
-    return x if x != x else (far if a > 1.0 else near)
+    return far if a > 1.0 else near
 
 
 def erf_f64(x):
