@@ -152,6 +152,14 @@ bool records_gradient(nb::handle tensor) {
   return flag.ptr() == Py_True;
 }
 
+/// Whether the library shows the tensor's elements with the other sign than they have in memory (PyTorch's views of conjugates).
+bool is_negated(nb::handle tensor) {
+  static PyObject* const name = PyUnicode_InternFromString("is_neg");
+  const nb::object flag = nb::steal(PyObject_CallMethodObjArgs(tensor.ptr(), name, nullptr));
+  if (!flag.is_valid()) PyErr_Clear();
+  return flag.ptr() == Py_True;
+}
+
 /// A function of another library's has failed, and should have said why.
 [[noreturn]] void throw_refusal() {
   if (PyErr_Occurred() == nullptr) throw Error(ErrorCode::invalid_argument, "its library does not give it out, and does not say why");
@@ -216,6 +224,7 @@ void borrow(PyObject* object, Array& array) {
   const dlpack::ExchangeApi& api = *last_api.api;
   if (records_gradient(object))
     throw Error(ErrorCode::type_mismatch, "it requires a gradient, which its library could not follow through a kernel: pass x.detach()");
+  if (is_negated(object)) throw Error(ErrorCode::type_mismatch, "its elements have the other sign in memory: pass x.resolve_neg()");
   dlpack::Tensor tensor{};
   if (api.tensor_of_object(object, &tensor) != 0) throw_refusal();
   const TensorLayout layout = layout_of(tensor);

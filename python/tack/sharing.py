@@ -87,6 +87,8 @@ def from_dlpack(source: Any, /, *, device: DeviceLike = None, copy: bool | None 
 
 def _ask(source: Any) -> Any:
     """The capsule of an object, which may be of a library that knows no versions."""
+    if hasattr(source, "is_neg") and source.is_neg():  # PyTorch, which gives such tensors out without a word
+        raise BufferError("the elements of this tensor have the other sign in memory: pass x.resolve_neg()")
     options: dict[str, Any] = {}
     if hasattr(source, "__dlpack_device__"):
         kind, _ = source.__dlpack_device__()
