@@ -26,6 +26,7 @@ _NS_PER_BYTE = 0.06  # of memory, streamed
 _ATOMIC = 24.0  # in simple operations
 _PRIVATE, _PRIVATE_LANE = 4.0, 2.0  # of an atomic that a table replaces: among other scalar code, and of one lane
 _GATHER, _SCATTER = 5.0, 6.0  # of one lane; what a scalar load or store costs is 1
+_SLOW_GATHER = 8.0  # without AVX-512, but in code that lanes leave one by one, where plain code mispredicts its branches
 _COLUMNS = 4  # assumed of a short dimension whose length is not known
 
 
@@ -160,7 +161,8 @@ def _weigh_one(instr: Instr, flow: Flow, rounds: float, idle: float, vector_bits
         elif array in tally.rows and (instr.op == "load" or vector_bits >= 512):
             tally.vector += rounds * idle * (2.0 * tally.rows[array] + 1.0) * max(1.0, lanes * bits / vector_bits) / lanes
         else:
-            tally.vector += rounds * (_GATHER if instr.op in ("load", "load_flat") else _SCATTER)
+            gather = _GATHER if vector_bits >= 512 or idle > 1.0 else _SLOW_GATHER
+            tally.vector += rounds * (gather if instr.op in ("load", "load_flat") else _SCATTER)
         return
     weight = _SLOW.get(str(instr.attr) if instr.op == "math" else instr.op, 1.0)
     tally.scalar += weight * rounds
@@ -169,8 +171,10 @@ def _weigh_one(instr: Instr, flow: Flow, rounds: float, idle: float, vector_bits
         return
     bits = instr.type.bits if instr.type is not None else 32
     if instr.op in ("quot", "rem", "frem"):
-        tally.vector += 1.3 * weight * rounds  # lane by lane
+        tally.vector += (1.3 if vector_bits >= 256 else 2.5) * weight * rounds  # through floats, or lane by lane
     else:
+        if bits == 64 and vector_bits < 512 and instr.op == "mul" and instr.type is not None and instr.type.is_int:
+            weight *= 3.0  # only AVX-512 has an instruction for it
         tally.vector += weight * rounds * idle * max(1.0, lanes * bits / vector_bits) / lanes
     if bits > 1:
         tally.by_bits[bits] = tally.by_bits.get(bits, 0.0) + rounds
