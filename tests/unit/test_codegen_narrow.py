@@ -151,3 +151,23 @@ def test_indices_by_one_divisor(simd: int, divisor: int, start: int) -> None:
         if (value, divisor) == (-(1 << 63), -1):
             exact = (-(1 << 63), 0)
         assert (int(q[k]), int(r[k])) == exact, k
+
+
+@tack.kernel
+def across(out, shade, lo, hi, step):  # type: ignore[no-untyped-def]
+    for i in range(lo, hi, step):
+        at = (i - lo) // step
+        out[at] = i * 3 - i % 5 + i // 7
+        shade[at] = 0.5 * i
+
+
+@pytest.mark.parametrize("simd", [1, 4, 16])
+@pytest.mark.parametrize("step", [1, 3])
+@pytest.mark.parametrize("lo", [0, -9, (1 << 31) - 20, (1 << 31) - (1 << 17) - 8, 715_827_880, 1 << 40, -(1 << 31) - 8])
+def test_indices_on_both_sides_of_the_border(simd: int, step: int, lo: int) -> None:
+    """``i * 3`` leaves 32 bits long before ``i`` does, and so does the last index of a launch that begins below the border."""
+    values = range(lo, lo + 50 * step, step)
+    out, shade = np.zeros(50, np.int64), np.zeros(50, np.float32)
+    tack.kernel(simd=simd)(across.__wrapped__)(out, shade, lo, lo + 50 * step, step)
+    assert out.tolist() == [i * 3 - i % 5 + i // 7 for i in values]
+    np.testing.assert_array_equal(shade, np.array([np.float32(i) * np.float32(0.5) for i in values], np.float32))

@@ -93,12 +93,12 @@ def _stepped(body: Body, node: Instr, x: Instr, y: Instr, t: DType, hint: str) -
     w.do(f"store {vt} {result}, ptr {out}, align 64")
     w.br(end)
     w.start(slow)
-    w.do(f"store {vt} {_by_lanes(body, node.op, t, values.vector(x), bys_of(body, y))}, ptr {out}, align 64")
+    w.do(f"store {vt} {_by_lanes(body, node.op, t, values.vector(x), _in_all_lanes(body, y))}, ptr {out}, align 64")
     w.start(end)
     return w.op(hint, f"load {vt}, ptr {out}, align 64")
 
 
-def bys_of(body: Body, y: Instr) -> str:
+def _in_all_lanes(body: Body, y: Instr) -> str:
     """A uniform divisor in all lanes."""
     if y.op == "const":
         return body.values.vector(y)
