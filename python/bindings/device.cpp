@@ -81,6 +81,13 @@ void bind_capabilities(nb::class_<T>& cls) {
       .def_prop_ro("block", capability(&Capabilities::block), "Threads of a group where the kernel does not say.")
       .def_prop_ro("max_group", capability(&Capabilities::max_group), "The most threads a group may have; 0: the device has no groups.")
       .def_prop_ro("shared_bytes", capability(&Capabilities::shared_bytes), "Memory that a group's threads share.")
+      .def_prop_ro(
+          "max_image",
+          [](const T& object) {
+            const auto& largest = capabilities_of(object).max_image;
+            return nb::make_tuple(largest[0], largest[1], largest[2]);
+          },
+          nb::sig("def max_image(self) -> tuple[int, int, int]"), "The largest (depth, height, width) of textures that hardware samples.")
       .def_prop_ro("vector_bits", capability(&Capabilities::vector_bits), "CPU: width of the SIMD registers.")
       .def_prop_ro("threads", capability(&Capabilities::threads), "CPU: how many threads a launch may use.");
 }

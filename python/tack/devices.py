@@ -17,7 +17,7 @@ __all__ = [
     "title_of",
 ]  # fmt: skip
 
-_TITLES = {"cpu": "CPU", "metal": "Metal", "cuda": "CUDA", "hip": "HIP", "level_zero": "Level Zero"}
+_TITLES = {"cpu": "CPU", "metal": "Metal", "cuda": "CUDA", "hip": "HIP", "level_zero": "Level Zero", "null": "Null"}
 
 
 def title_of(device_type: str) -> str:

@@ -21,6 +21,21 @@ def sample_all(out, tex, at):
         out[i] = tex.sample(at[i, 0], at[i, 1], at[i, 2])
 
 
+@tack.kernel
+def sample_fast(out, tex, at):
+    for i in range(len(out)):
+        out[i] = tex.sample(at[i, 0], at[i, 1], at[i, 2])
+
+
+@tack.kernel
+def mean_of_samples(tex, at):
+    first = tex.sample(0, 0, 0)
+    total = 0.0
+    for i in range(at.shape[0]):
+        total += tex.sample(at[i, 0], at[i, 1], at[i, 2]) - first
+    return total / at.shape[0] + first
+
+
 @tack.func
 def through(tex, u, v, w):
     return tex.sample(u, w=w, v=v) + tex.shape[2]
@@ -60,10 +75,15 @@ def oracle(volume: Any, point: Any, interp: str, wrap: str) -> float:
     return total
 
 
-def sampled(tex: Any, at: Any) -> Any:
-    out = tack.zeros(len(at), device=tex.device)
-    sample_all(out, tex, tack.array(at, device=tex.device))
+def sampled(tex: Any, at: Any, kernel: Any = sample_all, dtype: Any = tack.f32) -> Any:
+    out = tack.zeros(len(at), dtype, device=tex.device)
+    kernel(out, tex, tack.array(at, device=tex.device))
     return out.numpy()
+
+
+def tolerance(tex: Any, volume: Any) -> float:
+    """Texture units weigh the two texels of each axis in 1/256ths or finer."""
+    return 2e-5 + (3 / 256 * float(volume.max() - volume.min()) if tex.hardware else 0)
 
 
 @pytest.mark.parametrize("wrap", ["clamp", "repeat", "mirror"])
@@ -78,10 +98,50 @@ def test_sampling_is_the_documented_formula(device: tack.Device, interp: str, wr
         np.testing.assert_array_equal(got, [tex.sample(*p) for p in at])  # on the host: the same bits
 
 
+@pytest.mark.parametrize("wrap", ["clamp", "repeat", "mirror"])
+def test_texture_units_are_as_exact_as_is_documented(device: tack.Device, wrap: str) -> None:
+    tex = tack.texture3d(VOLUME, wrap=wrap)
+    assert tex.hardware == (device.supports_images and all(n <= most for n, most in zip(tex.shape, device.max_image, strict=True)))
+    exact = sampled(tex, POINTS)
+    found = sampled(tex, POINTS, sample_fast)
+    np.testing.assert_allclose(found, exact, rtol=0, atol=tolerance(tex, VOLUME))
+    assert np.abs(found - exact).max() > 1e-5 or not tex.hardware  # it is hardware that mixes
+    np.testing.assert_allclose(sampled(tex, EDGES, sample_fast), sampled(tex, EDGES), rtol=0, atol=tolerance(tex, VOLUME))
+    fetch = f"sample_{'repeat' if wrap == 'repeat' else 'linear'}(tex, "
+    arguments = tack.zeros(1), tex, tack.zeros((1, 3))
+    assert (fetch in tack.inspect(sample_fast, *arguments, mode="ir")) == tex.hardware
+    assert fetch not in tack.inspect(sample_all, *arguments, mode="ir")
+    nearest = tack.texture3d(VOLUME, "nearest", wrap)
+    for at in (POINTS, EDGES):
+        np.testing.assert_array_equal(sampled(nearest, at, sample_fast), sampled(nearest, at))
+    np.testing.assert_allclose(mean_of_samples(tex, tack.array(POINTS)), exact.mean(), atol=tolerance(tex, VOLUME))
+
+
+@pytest.mark.needs("f64")
+def test_coordinates_are_f32_among_f64_too(device: tack.Device) -> None:
+    for interp, wrap in itertools.product(("linear", "nearest"), ("clamp", "repeat", "mirror")):
+        tex = tack.texture3d(VOLUME, interp, wrap)
+        for kernel in (sample_all, sample_fast):
+            np.testing.assert_array_equal(sampled(tex, POINTS, kernel, tack.f64), sampled(tex, POINTS, kernel).astype(np.float64))
+
+
+def test_what_is_too_large_for_texture_units_is_sampled_in_software(device: tack.Device) -> None:
+    widest = device.max_image[2]
+    if not 0 < widest < 1 << 20:
+        pytest.skip(f"no texture is too wide for {device}")
+    row = np.arange(widest + 1, dtype=np.float32).reshape(1, 1, -1)
+    tex, within = tack.texture3d(row), tack.texture3d(row[:, :, 1:])
+    assert within.hardware and not tex.hardware
+    at = np.float32([[0, 0, 0], [1, 0, 0]])
+    np.testing.assert_array_equal(sampled(tex, at, sample_fast), [0, widest])
+    np.testing.assert_array_equal(sampled(within, at, sample_fast), [1, widest])
+
+
 def test_corners_are_the_centres_of_the_outer_texels(device: tack.Device) -> None:
     tex = tack.texture3d(VOLUME)
     corners = np.float32(list(itertools.product((0, 1), repeat=3)))
-    np.testing.assert_array_equal(sampled(tex, corners), [VOLUME[-int(w), -int(v), -int(u)] for u, v, w in corners])
+    for kernel in (sample_all, sample_fast):
+        np.testing.assert_array_equal(sampled(tex, corners, kernel), [VOLUME[-int(w), -int(v), -int(u)] for u, v, w in corners])
     inner = np.float32([[2 / 6, 3 / 4, 1 / 3]])
     np.testing.assert_allclose(sampled(tex, inner), [VOLUME[1, 3, 2]], rtol=1e-6)
 
@@ -104,11 +164,24 @@ def test_a_flat_array_with_a_shape(device: tack.Device) -> None:
 def test_update_takes_what_the_array_holds_now(device: tack.Device) -> None:
     for volume in (VOLUME.copy(), tack.array(VOLUME)[:, ::-1]):
         tex = tack.texture3d(volume)
-        before = sampled(tex, POINTS)
+        before = sampled(tex, POINTS), sampled(tex, POINTS, sample_fast)
         volume[0, 0, 0] = 99.0
-        np.testing.assert_array_equal(sampled(tex, POINTS), before)
+        np.testing.assert_array_equal([sampled(tex, POINTS), sampled(tex, POINTS, sample_fast)], before)
         tex.update()
-        assert sampled(tex, np.zeros((1, 3), np.float32))[0] == 99.0
+        for kernel in (sample_all, sample_fast):
+            assert sampled(tex, np.zeros((1, 3), np.float32), kernel)[0] == 99.0
+
+
+def test_updates_and_launches_take_effect_in_their_order(device: tack.Device) -> None:
+    volume = tack.zeros((2, 2, 2))
+    at, outs = tack.zeros((4, 3)), [tack.zeros(4) for _ in range(6)]
+    tex = tack.texture3d(volume)
+    for step, out in enumerate(outs):  # nothing here waits
+        volume.fill(float(step))
+        tex.update()
+        sample_fast(out, tex, at)
+    del tex
+    assert [out.tolist() for out in outs] == [[float(step)] * 4 for step in range(6)]
 
 
 def test_how_a_texture_is_read_belongs_to_the_specialization(device: tack.Device) -> None:
@@ -139,10 +212,21 @@ def test_textures_in_functions_and_other_types_of_coordinates(device: tack.Devic
 
 def test_not_a_number_counts_as_0_where_clamped(device: tack.Device) -> None:
     at = np.float32([[np.nan, 1, 1], [np.inf, 0, 0], [-np.inf, 0, 0]])
-    np.testing.assert_array_equal(sampled(tack.texture3d(VOLUME), at), [VOLUME[-1, -1, 0], VOLUME[0, 0, -1], VOLUME[0, 0, 0]])
-    assert np.isnan(sampled(tack.texture3d(VOLUME, wrap="repeat"), at)).all()
-    nearest = sampled(tack.texture3d(VOLUME, "nearest", "mirror"), at)  # some texel, never beyond the array
-    assert all(v in VOLUME for v in nearest)
+    for kernel in (sample_all, sample_fast):
+        np.testing.assert_array_equal(sampled(tack.texture3d(VOLUME), at, kernel), [VOLUME[-1, -1, 0], VOLUME[0, 0, -1], VOLUME[0, 0, 0]])
+        for wrap in ("repeat", "mirror"):
+            assert np.isnan(sampled(tack.texture3d(VOLUME, wrap=wrap), at, kernel)).all()
+            nearest = sampled(tack.texture3d(VOLUME, "nearest", wrap), at, kernel)  # some texel, never beyond the array
+            assert all(v in VOLUME for v in nearest)
+
+
+def test_numpy_arrays_that_kernels_could_not_use_in_place_are_copied(device: tack.Device) -> None:
+    swapped = VOLUME.astype(VOLUME.dtype.newbyteorder())
+    tex = tack.texture3d(swapped)
+    np.testing.assert_array_equal(sampled(tex, POINTS), sampled(tack.texture3d(VOLUME), POINTS))
+    swapped[0, 0, 0] = 7.0
+    tex.update()
+    assert tex.sample(0, 0, 0) == 7.0
 
 
 @pytest.mark.parametrize(

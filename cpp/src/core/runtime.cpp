@@ -30,7 +30,8 @@ Config checked(Config config) {
 
 std::string known_devices(const std::vector<std::unique_ptr<Backend>>& backends) {
   std::string known;
-  for (const std::unique_ptr<Backend>& backend : backends) known += text(known.empty() ? "'" : ", '", backend->name(), "'");
+  for (const std::unique_ptr<Backend>& backend : backends)
+    if (is_for_users(backend->name())) known += text(known.empty() ? "'" : ", '", backend->name(), "'");
   std::string numbered;
   for (const std::unique_ptr<Backend>& backend : backends)
     if (backend->numbered() && numbered.empty()) numbered = backend->name();
@@ -248,7 +249,8 @@ std::vector<std::byte> Runtime::compile(const KernelSource& source) {
 std::vector<std::string> Runtime::backend_names() const {
   const std::lock_guard lock(impl_->mutex_);
   std::vector<std::string> names;
-  for (const std::unique_ptr<Backend>& backend : impl_->backends_) names.push_back(backend->name());
+  for (const std::unique_ptr<Backend>& backend : impl_->backends_)
+    if (is_for_users(backend->name())) names.push_back(backend->name());
   return names;
 }
 

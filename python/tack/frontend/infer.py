@@ -43,9 +43,9 @@ def infer(fn: Function, args: Sequence[ArgType], env: Environment, target: Targe
     top.set_group(options.get("block"), fn.loc)
     top.params = [_param(index, p, arg, top.weak_float) for index, (p, arg) in enumerate(zip(fn.params, args, strict=True))]
     top.open_segment()
-    exact = bool(options.get("exact"))
+    images = target.supports_images and not options.get("exact")
     bindings = {
-        p.name: Binding(_thing(top, param, arg, p, exact), p.loc) for p, param, arg in zip(fn.params, top.params, args, strict=True)
+        p.name: Binding(_thing(top, param, arg, p, images), p.loc) for p, param, arg in zip(fn.params, top.params, args, strict=True)
     }
     frame.env = bindings
     items = run(top.kernel_body(fn.body))
@@ -114,11 +114,11 @@ def _param(index: int, parameter: Parameter, arg: ArgType, weak_float: DType) ->
     return ScalarParam(index, name, arg.kind, dtype)
 
 
-def _thing(top: TopLevel, param: ArrayParam | ScalarParam | NoneParam, arg: ArgType, parameter: Parameter, exact: bool) -> Thing:
+def _thing(top: TopLevel, param: ArrayParam | ScalarParam | NoneParam, arg: ArgType, parameter: Parameter, images: bool) -> Thing:
     if isinstance(param, ArrayParam):
         array = ArrayRef(param, param.name)
         if isinstance(arg, TextureArg):
-            return Texture(array, arg.interp, arg.wrap, arg.hardware and not exact)
+            return Texture(array, arg.interp, arg.wrap, arg.hardware and images)
         return array
     if isinstance(param, NoneParam):
         return NONE

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "core/text.h"
 
@@ -80,7 +83,10 @@ std::vector<std::byte> Nvrtc::compile(const KernelSource& source) const {
   }
   const bool ptx_only = as_text || target.starts_with(virtual_prefix) || !cubin || !cubin_size;
   const std::string given = text("--gpu-architecture=", ptx_only ? "compute_" : "sm_", target.substr(target.find('_') + 1));
-  return run(source, {given, "--fmad=false", "--std=c++17", "-default-device"}, ptx_only ? ptx_size : cubin_size, ptx_only ? ptx : cubin);
+  std::vector<std::string> options{given, "--std=c++17", "-default-device"};
+  // Contraction changes bits: only who gives these up asks for it.
+  if (source.options.find("--fmad") == std::string::npos) options.emplace_back("--fmad=false");
+  return run(source, std::move(options), ptx_only ? ptx_size : cubin_size, ptx_only ? ptx : cubin);
 }
 
 }  // namespace tack::cuda

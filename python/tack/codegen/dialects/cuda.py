@@ -49,7 +49,7 @@ def _entry(symbol: str, threads: int) -> str:
 
 
 def _options(fast_math: bool) -> str:
-    return "--use_fast_math" if fast_math else ""
+    return "--use_fast_math --fmad=true" if fast_math else ""
 
 
 def _readable(arch: str) -> str:
