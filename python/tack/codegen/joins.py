@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ..ir.nodes import Block, For, If, Instr, Node, Var
+from ..ir.nodes import Block, Break, Continue, For, If, Instr, Leave, Node, Var
 from .walk import blocks_of, nodes, variables_set
 
 __all__ = ["join_in_place"]
@@ -50,6 +50,8 @@ def _joins(block: Block, reads: Counter[Var], sets: Counter[Var]) -> None:
 def _one(body: list[Node], at: int, node: If, held: dict[Var, Instr], reads: Counter[Var], sets: Counter[Var]) -> set[Node]:
     """Tries the variables that an arm of ``node``, at ``body[at]``, only copies; answers the statements of ``body`` to be dropped."""
     dropped: set[Node] = set()
+    if any(isinstance(n, Break | Continue | Leave) for n in nodes(node.then, node.orelse)):
+        return dropped  # who leaves here does not come to the set behind the branch
     for arm, other in ((node.then, node.orelse), (node.orelse, node.then)):
         for copy in [n for n in arm.body if isinstance(n, Instr) and n.op == "set"]:
             join = copy.attr
