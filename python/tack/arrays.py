@@ -46,9 +46,15 @@ def as_dtype(dtype: Any) -> DType:
     raise TypeError(f"{dtype!r} is not a dtype of tack arrays. There are {known}, and NumPy's dtypes of the same types")
 
 
+_supported: dict[Device, frozenset[str]] = {}  # what each device's arrays may have, so that an allocation need not ask
+
+
 def check_supported(dtype: DType, device: Device, what: str) -> None:
     """Raises TypeError, naming ``what``, for a dtype that arrays of the device cannot have."""
-    if dtype.name not in device.array_dtypes:
+    supported = _supported.get(device)
+    if supported is None:
+        supported = _supported[device] = frozenset(device.array_dtypes)
+    if dtype.name not in supported:
         from .arguments import unsupported_dtype
 
         raise TypeError(f"{what}: dtype {unsupported_dtype(dtype, device)}")
@@ -63,6 +69,8 @@ def numpy_dtype(dtype: DType) -> Any:
 
 def as_shape(shape: Any, what: str) -> tuple[int, ...]:
     """A shape given as an int or a sequence of ints, checked."""
+    if type(shape) is int and shape >= 0:
+        return (shape,)
     dims = (
         tuple(shape) if isinstance(shape, (tuple, list)) or (hasattr(shape, "__iter__") and not hasattr(shape, "__index__")) else (shape,)
     )
