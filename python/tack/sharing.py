@@ -68,6 +68,7 @@ def from_dlpack(source: Any, /, *, device: DeviceLike = None, copy: bool | None 
     """An array on the memory of ``source``: an object with ``__dlpack__`` (NumPy, PyTorch, CuPy, JAX, ...), or a DLPack capsule.
 
     Both see each other's writes; the memory lives for as long as either uses it. Kernels that use it are done when their call returns.
+    What the other library never changes (JAX) or marks as such is read-only.
     ``copy``: True makes an array of its own, False refuses to copy; ``device``: where the array is to be, None for where it is. Raises
     BufferError where it could only be had by a copy and copy=False, TypeError for an object or an element type that cannot be taken.
     """
@@ -75,6 +76,8 @@ def from_dlpack(source: Any, /, *, device: DeviceLike = None, copy: bool | None 
     if type(capsule).__name__ != "PyCapsule":
         raise TypeError(f"tack.from_dlpack() takes an object with __dlpack__() or a DLPack capsule, not {type(source).__name__}")
     kind, number, pointer, dtype, shape, strides, read_only, owner = _runtime.dlpack_import(capsule)
+    # JAX's arrays never change, but its capsules do not say so.
+    read_only = read_only or type(source).__module__.partition(".")[0] in ("jax", "jaxlib")
     array = Array(_device_of(kind, number), pointer, dtype, shape, strides, read_only, owner, True)
     if device is not None and not as_device(device).can_address(array.device):
         if copy is False:
