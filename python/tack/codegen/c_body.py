@@ -58,6 +58,8 @@ class Body:
         """The statements of a block, without braces."""
         self._blocks.append(block)
         for node in block.body:
+            if node in self.facts.joins.copies:
+                continue
             self._declare(node)
             if isinstance(node, Instr):
                 self._instr(node)
@@ -65,9 +67,11 @@ class Body:
             if isinstance(node, Break | Continue | Leave):
                 self.control.jump(node)
                 break
+            cond = self.value(node.cond) if isinstance(node, If) else None  # it is looked at before the arms change anything
             self.flush(self.facts.changed[node])
             if isinstance(node, If):
-                yield self.control.when(node)
+                assert cond is not None
+                yield self.control.when(node, cond)
             elif isinstance(node, For):
                 yield self.control.counted(node)
             elif isinstance(node, Scope):
@@ -76,9 +80,10 @@ class Body:
                 yield self.control.loop(node)
         self._blocks.pop()
 
-    def before_last(self, block: Block) -> If | None:
-        """Prints the instructions of a block that are followed by an If and nothing else; answers that, its block still open."""
-        *first, last = block.body
+    def before_last(self, block: Block) -> tuple[If, Expr] | None:
+        """Prints the instructions of a block that are followed by an If and nothing else; answers that and its condition, its block still
+        open."""
+        *first, last = [node for node in block.body if node not in self.facts.joins.copies]
         if not isinstance(last, If) or not all(isinstance(node, Instr) for node in first):
             return None
         self._blocks.append(block)
@@ -87,8 +92,9 @@ class Body:
             self._declare(node)
             self._instr(node)
         self._declare(last)
+        cond = self.value(last.cond)
         self.flush(self.facts.changed[last])
-        return last
+        return last, cond
 
     def close(self, blocks: int) -> None:
         """Ends blocks that ``before_last`` has left open."""
@@ -198,7 +204,7 @@ class Body:
             return
         if op == "get":
             assert isinstance(node.attr, Var)
-            self.name(node, self.variable(node.attr))
+            self.name(node, self.variable(self.facts.joins.of(node.attr)))
         elif op == "set":
             self._set(node)
         elif op in ("load", "load_flat"):
@@ -250,8 +256,8 @@ class Body:
         return self.ops.value(var.type, self.variables[var], frozenset({var}))
 
     def _set(self, node: Instr) -> None:
-        var, source = node.attr, node.args[0]
-        assert isinstance(var, Var)
+        assert isinstance(node.attr, Var)
+        var, source = self.facts.joins.of(node.attr), node.args[0]
         value = self.value(source)
         self.flush(frozenset({var}))
         name = self.variables[var]

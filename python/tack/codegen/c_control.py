@@ -102,9 +102,8 @@ class Control:
 
     # ---- blocks
 
-    def when(self, node: If) -> Walk[None]:
+    def when(self, node: If, cond: Expr) -> Walk[None]:
         body, w = self.body, self.body.w
-        cond = body.value(node.cond)
         if not node.then.body:  # the other arm alone
             w.open(f"if (!{cond.at(UNARY)}) {{", node.loc)
             yield body.block(node.orelse)
@@ -120,14 +119,13 @@ class Control:
             if inner is None:
                 yield body.block(node.orelse)
                 break
-            cond = body.value(inner.cond)
+            node, cond = inner
             if len(w.lines) == begin:  # an elif
                 w.lines[-1] = w.lines[-1].replace("else", f"else if ({cond.text})")
             else:
-                w.open(f"if ({cond.text}) {{", inner.loc)
+                w.open(f"if ({cond.text}) {{", node.loc)
                 braces += 1
-            yield body.block(inner.then)
-            node = inner
+            yield body.block(node.then)
             chained += 1
         body.close(chained)
         for _ in range(1 + braces):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from ..ir.nodes import Array, Block, Break, For, If, Instr, Leave, LocalArray, Node, Scope, SharedArray, Var, While
 from .affine import indices_of
 from .c_expr import Cell
+from .c_joins import Joins
 from .walk import Walk, blocks_of, run
 
 __all__ = ["STORES", "Facts", "changes", "memory_of"]
@@ -44,6 +45,7 @@ class Facts:
     stored: set[Instr] = field(default_factory=set)  # values that the very next instruction puts into a variable
     broken: set[Node] = field(default_factory=set)  # loops with a break
     left: set[Scope] = field(default_factory=set)  # scopes that something leaves
+    joins: Joins = field(default_factory=Joins)
 
     @staticmethod
     def of(*blocks: Block, outer: frozenset[Var] = frozenset()) -> Facts:
@@ -53,6 +55,7 @@ class Facts:
 
 class _Collector:
     def __init__(self, outer: frozenset[Var]) -> None:
+        self.joins = Joins()
         self.facts = Facts()
         self.outer = outer
         self.parent: dict[Block, tuple[Block, Node] | None] = {}
@@ -62,6 +65,7 @@ class _Collector:
         self.headers: set[Var] = set()  # counters, declared in their loop's head
 
     def run(self, blocks: tuple[Block, ...]) -> Facts:
+        self.joins = self.facts.joins = Joins.find(blocks, self.outer)
         self.parent[blocks[0]], self.depth[blocks[0]] = None, 0
         anchor: Node | None = None
         for block in blocks[1:]:
@@ -102,6 +106,8 @@ class _Collector:
         changed: set[Cell] = set()
         before: Node | None = None
         for node in block.body:
+            if node in self.joins.copies:
+                continue
             if isinstance(node, Instr):
                 if node.op == "set" and node.args[0] is before:
                     self.facts.stored.add(node.args[0])
@@ -110,8 +116,8 @@ class _Collector:
                 for value in node.args:
                     self._use(value, block)
                 if isinstance(node.attr, Var) and node.op != "keep":
-                    self._access(node.attr, block, node)
-                changed |= changes(node)
+                    self._access(self.joins.of(node.attr), block, node)
+                changed |= changes(node) if node.op != "set" else {self.joins.of(node.attr)}  # type: ignore[arg-type]
                 continue
             if isinstance(node, If):
                 self._use(node.cond, block)
