@@ -152,6 +152,9 @@ void Driver::destroy(const ContextPtr& context) {
   Control::instance().counter("left to their context") += static_cast<long>(context->memory.size() + context->pinned.size());
   context->memory.clear();
   context->pinned.clear();
+  for (const std::uint64_t object : context->textures) remove_texture(object);
+  Control::instance().counter("left to their context") += static_cast<long>(context->textures.size());
+  context->textures.clear();
 }
 
 void trace_result(const char* function, Result result) {

@@ -36,6 +36,7 @@ struct Context {
   std::atomic<Result> error{Result::success};  // of a kernel; every later call gives it
   std::mutex mutex;
   std::set<std::uintptr_t> memory, pinned;
+  std::set<std::uint64_t> textures;
   std::map<std::thread::id, std::shared_ptr<Stream>> per_thread;
 
   // Queues work that is dropped once the context is lost.

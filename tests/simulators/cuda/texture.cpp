@@ -178,7 +178,7 @@ Result cuMemcpy2DAsync_v2(const Copy2D* copy, abi::Stream stream) {
 
 Result cuTexObjectCreate(abi::TextureObject* object, const abi::ResourceDescription* resource, const abi::TextureDescription* description,
                          const abi::ResourceViewDescription* view) {
-  return call<"cuTexObjectCreate">([&](const ContextPtr&) {
+  return call<"cuTexObjectCreate">([&](const ContextPtr& context) {
     if (object == nullptr || resource == nullptr || description == nullptr) return Result::invalid_value;
     if (resource->kind != abi::ResourceKind::array || view != nullptr) return Result::not_supported;
     const auto array = find_array(resource->content.array);
@@ -198,13 +198,18 @@ Result cuTexObjectCreate(abi::TextureObject* object, const abi::ResourceDescript
     }
     std::copy(std::begin(description->border), std::end(description->border), made->border.begin());
     *object = add_texture(made);
+    const std::lock_guard lock(context->mutex);
+    context->textures.insert(*object);
     return Result::success;
   });
 }
 
 Result cuTexObjectDestroy(abi::TextureObject object) {
-  return call<"cuTexObjectDestroy", Needs::context, Failing::afterwards>(
-      [&](const ContextPtr&) { return remove_texture(object) ? Result::success : Result::invalid_value; });
+  return call<"cuTexObjectDestroy", Needs::context, Failing::afterwards>([&](const ContextPtr& context) {
+    const std::lock_guard lock(context->mutex);
+    context->textures.erase(object);
+    return remove_texture(object) ? Result::success : Result::invalid_value;
+  });
 }
 }
 #pragma GCC visibility pop
