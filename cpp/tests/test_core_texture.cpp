@@ -1,25 +1,15 @@
 // test_core_texture.cpp -- Texture: what it copies, what it refuses, and kernels that take one.
-#include <doctest/doctest.h>
-
 #include <array>
 #include <string>
 #include <vector>
 
-#include "backend.h"
-#include "tack/array.hpp"
-#include "tack/kernel.hpp"
-#include "tack/runtime.hpp"
+#include "null_support.h"
 #include "tack/texture.hpp"
 
 using namespace tack;
+using namespace tack::test;
 
 namespace {
-
-std::shared_ptr<Runtime> quiet() {
-  Config config;
-  config.cache = false;
-  return Runtime::create(config);
-}
 
 /// A volume of the texels 0, 1, 2, ...
 Array volume(const std::shared_ptr<Device>& device, const std::vector<std::int64_t>& shape, DType dtype = f32) {
@@ -49,25 +39,12 @@ std::string refusal(F f, ErrorCode code) {
 
 /// A kernel of the null device that takes a texture read in the way `reading`, by its handle.
 KernelSource taking(std::uint8_t reading) {
-  KernelSource source;
-  source.name = "look";
-  source.target = "null";
-  source.arch = "none";
   ArgumentSpec argument;
   argument.name = "tex";
-  argument.dtype = f32;
   argument.rank = 3;
   argument.read_only = true;
   argument.texture = reading;
-  source.arguments.push_back(argument);
-  EntryPoint entry;
-  entry.symbol = "look";
-  entry.params = {{.kind = ParamKind::texture}};
-  source.entries.push_back(entry);
-  Step step;
-  step.stop = {{{.op = ExtentOp::shape}}};
-  source.steps.push_back(step);
-  return source;
+  return null_source("look", argument, {.kind = ParamKind::texture});
 }
 
 }  // namespace

@@ -1,25 +1,11 @@
 // test_null_device.cpp -- the null device takes everything, runs nothing, and is not offered.
-#include <doctest/doctest.h>
-
 #include <string>
 #include <vector>
 
-#include "backend.h"
-#include "tack/array.hpp"
-#include "tack/kernel.hpp"
-#include "tack/runtime.hpp"
+#include "null_support.h"
 
 using namespace tack;
-
-namespace {
-
-std::shared_ptr<Runtime> quiet() {
-  Config config;
-  config.cache = false;
-  return Runtime::create(config);
-}
-
-}  // namespace
+using namespace tack::test;
 
 TEST_CASE("the null device has all that a device can have") {
   const auto runtime = quiet();
@@ -43,28 +29,13 @@ TEST_CASE("its arrays keep what they are given, and kernels change nothing") {
   a.write(given.data(), strides);
   b.copy_from(a);
 
-  KernelSource source;
-  source.name = "clear";
-  source.target = "null";
-  source.arch = "none";
-  source.text = "this is no language";
   ArgumentSpec argument;
   argument.name = "x";
-  argument.dtype = f32;
   argument.rank = 1;
   argument.written = true;
-  source.arguments.push_back(argument);
-  EntryPoint entry;
-  entry.symbol = "clear";
-  entry.params = {{.kind = ParamKind::pointer}};
-  source.entries.push_back(entry);
-  Step step;
-  step.stop = {{{.op = ExtentOp::shape}}};
-  source.steps.push_back(step);
-  const auto kernel = device->build(source, {});
+  const auto kernel = device->build(null_source("clear", argument, {.kind = ParamKind::pointer}), {});
   kernel->launch(std::vector{Argument(b)});
   device->synchronize();
-  CHECK(kernel->statistics().front().symbol == "clear");
 
   std::vector<float> found(3);
   b.read(found.data(), strides);

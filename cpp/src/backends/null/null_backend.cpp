@@ -9,7 +9,6 @@
 #include <limits>
 #include <new>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/text.h"
@@ -36,18 +35,7 @@ Capabilities everything() {
 
 class NullModule final : public ModuleImpl {
  public:
-  explicit NullModule(const KernelSource& source) : ModuleImpl(source.name) {
-    for (const EntryPoint& entry : source.entries) symbols_.push_back(entry.symbol);
-  }
-  std::vector<EntryStatistics> statistics() const override {
-    std::vector<EntryStatistics> rows;
-    rows.reserve(symbols_.size());
-    for (const std::string& symbol : symbols_) rows.push_back({.symbol = symbol});
-    return rows;
-  }
-
- private:
-  std::vector<std::string> symbols_;
+  using ModuleImpl::ModuleImpl;
 };
 
 class NullTexture final : public TextureImpl {
@@ -80,7 +68,7 @@ class NullDevice final : public DeviceImpl {
     return std::make_unique<NullTexture>();
   }
   std::unique_ptr<ModuleImpl> load(std::span<const std::byte> /*binary*/, const KernelSource& source) override {
-    return std::make_unique<NullModule>(source);
+    return std::make_unique<NullModule>(source.name);
   }
   void launch(const LaunchCommand& /*command*/) override {}
   void synchronize() override {}
