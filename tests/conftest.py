@@ -16,7 +16,8 @@ import pytest
 MISSING = ("needs ", "could not import ")
 
 DEVICES = ("cpu", "metal", "cuda", "hip", "level_zero")
-SIMULATED = ("cuda-sim", "metal-sim")  # "cuda", over the stand-ins of tests/simulators for the driver and the compiler; "metal" likewise
+# Devices over the stand-ins of tests/simulators for the driver and the compiler.
+SIMULATED = ("cuda-sim", "hip-sim", "metal-sim")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

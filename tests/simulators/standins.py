@@ -40,9 +40,28 @@ LIBRARIES = {
         ],
         "libnvrtc.so.13": ["cuda/nvrtc.cpp", "cuda/image.cpp"],
     },
+    # HIP's over CUDA's, as HIP itself where the GPU is NVIDIA's.
+    "hip": {
+        "libamdhip64.so.7": [
+            "cuda/context.cpp",
+            "cuda/memory.cpp",
+            "cuda/stream.cpp",
+            "cuda/module.cpp",
+            "cuda/image.cpp",
+            "cuda/texture.cpp",
+            "hip/runtime.cpp",
+        ],
+        "libhiprtc.so.7": ["hip/hiprtc.cpp", "cuda/image.cpp"],
+    },
     "metal": {"libtackmetal.so": ["metal/api.cpp", "metal/commands.cpp", "metal/msl.cpp"]},
 }
-VARIABLES = {"libcuda.so.1": "TACK_LIBCUDA", "libnvrtc.so.13": "TACK_LIBNVRTC", "libtackmetal.so": "TACK_LIBMETAL"}
+VARIABLES = {
+    "libcuda.so.1": "TACK_LIBCUDA",
+    "libnvrtc.so.13": "TACK_LIBNVRTC",
+    "libamdhip64.so.7": "TACK_LIBHIP",
+    "libhiprtc.so.7": "TACK_LIBHIPRTC",
+    "libtackmetal.so": "TACK_LIBMETAL",
+}
 # Metal has no C interface: its stand-in has the functions that tack's own Objective-C++ file has.
 METAL_API = ROOT / "cpp/src/backends/metal"
 VARIABLES |= {"libze_loader.so.1": "TACK_LIBZE", "libocloc-counted.so": "TACK_LIBOCLOC"}

@@ -120,6 +120,46 @@ TACK_NVRTC_RESULTS(X)
 }
 """
 
+HIP = """
+#define __HIP_PLATFORM_AMD__ 1
+#define __HIP_DISABLE_CPP_FUNCTIONS__ 1
+#include <hip/hip_runtime_api.h>
+#include <hip/hiprtc.h>
+#include <hip/hiprtc_abi.h>
+#include <hip/runtime_abi.h>
+#include <type_traits>
+%s
+namespace tack::hip::abi {
+#define X(need, member, symbol, ...) \\
+  static_assert(Same<Result (*)(__VA_ARGS__), decltype(&::symbol)>::value, #symbol " has another signature");
+#include "backends/hip/runtime.def"
+#undef X
+#define X(need, member, symbol, ...) \\
+  static_assert(Same<CompileResult (*)(__VA_ARGS__), decltype(&::symbol)>::value, #symbol " has another signature");
+#include "backends/hip/hiprtc.def"
+#undef X
+static_assert(Same<const char* (*)(Result), decltype(&::hipGetErrorName)>::value);
+static_assert(Same<const char* (*)(Result), decltype(&::hipGetErrorString)>::value);
+static_assert(Same<const char* (*)(CompileResult), decltype(&::hiprtcGetErrorString)>::value);
+#define X(name, original, value) static_assert(value == static_cast<int>(::original), #original " has another value");
+TACK_HIP_RESULTS(X)
+TACK_HIP_DEVICE_ATTRIBUTES(X)
+TACK_HIP_FUNCTION_ATTRIBUTES(X)
+TACK_HIP_POINTER_ATTRIBUTES(X)
+TACK_HIPRTC_RESULTS(X)
+#undef X
+#if HIP_VERSION_MAJOR < 6
+using Layout = Properties;
+#else
+using Layout = PropertiesR0600;
+#endif
+static_assert(Layout::size == sizeof(::hipDeviceProp_t) && Layout::architecture == offsetof(::hipDeviceProp_t, gcnArchName));
+static_assert(architecture_bytes == sizeof(::hipDeviceProp_t::gcnArchName));
+static_assert(event_disable_timing == hipEventDisableTiming && host_alloc_portable == hipHostMallocPortable);
+static_assert(sizeof(Device) == sizeof(::hipDevice_t) && sizeof(DevicePointer) == sizeof(::hipDeviceptr_t));
+}
+"""
+
 LEVEL_ZERO = """
 #include <ze_api.h>
 #include <ocloc_api.h>
@@ -178,6 +218,7 @@ def level_zero_fields(ours: str, theirs: str) -> str:
 HEADERS = {
     "driver": ("nvidia-cuda-runtime", "cuda.h", DRIVER),
     "nvrtc": ("nvidia-cuda-nvrtc", "nvrtc.h", NVRTC),
+    "hip": ("apt: libamdhip64-dev", "hip/hip_runtime_api.h", HIP),
     "level_zero": ("apt: libze-dev intel-opencl-icd", "level_zero/ze_api.h", LEVEL_ZERO),
 }
 

@@ -136,9 +136,10 @@ inline std::int64_t number_of(const Value& value, std::span<const Argument> argu
 std::uint64_t max_iterations_of(const EntryPoint& entry, bool launched, const Capabilities& capabilities) noexcept {
   const std::uint64_t limit = capabilities.max_iterations;
   if (limit == 0 || capabilities.block == 0) return limit;
-  const std::uint64_t groups = limit / capabilities.block;
+  const std::uint64_t group = entry.group == 0 ? capabilities.block : entry.group;
+  const std::uint64_t groups = capabilities.max_groups == 0 ? limit / capabilities.block : std::min(capabilities.max_groups, limit / group);
   if (entry.whole_groups) return launched ? groups : limit;
-  return entry.group == 0 || entry.group == capabilities.block ? limit : groups * entry.group;
+  return group == capabilities.block ? limit : groups * group;
 }
 
 /// The dtype whose range it is, for messages; empty when it is none's.

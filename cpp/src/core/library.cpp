@@ -35,6 +35,13 @@ Library Library::open(std::string_view override_path, std::span<const std::strin
   return library;
 }
 
+std::string Library::path() const {
+  const std::string file = handle_ == nullptr ? std::string() : file_of(handle_);
+  std::error_code failed;
+  const std::filesystem::path resolved = std::filesystem::canonical(file, failed);
+  return failed ? name_ : resolved.string();
+}
+
 std::string missing_text(const std::vector<std::string>& missing) {
   constexpr std::size_t shown = 3;
   std::string list;

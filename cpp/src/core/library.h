@@ -19,6 +19,8 @@ class Library {
   bool loaded() const noexcept { return handle_ != nullptr; }
   const std::string& name() const noexcept { return name_; }      ///< which of the names it was
   const std::string& reason() const noexcept { return reason_; }  ///< one line for each name that was tried and failed
+  /// The file that was loaded, links resolved; the name where the system does not say.
+  std::string path() const;
   /// The address of a symbol, or null.
   void* find(const char* symbol) const noexcept;
 
@@ -28,6 +30,8 @@ class Library {
   static void* find_loaded(const std::string& name);
   static void* load(const std::string& name);
   static std::string why_not(const std::string& name);
+  // The file of a loaded library; empty where the system does not say.
+  static std::string file_of(void* handle);
 
   void* handle_ = nullptr;
   std::string name_;

@@ -25,6 +25,12 @@ std::string Library::why_not(const std::string& name) {
   return name + ": " + std::system_category().message(number) + " (error " + std::to_string(number) + ")";
 }
 
+std::string Library::file_of(void* handle) {
+  std::wstring name(32768, L'\0');
+  const DWORD length = GetModuleFileNameW(static_cast<HMODULE>(handle), name.data(), static_cast<DWORD>(name.size()));
+  return std::filesystem::path(name.substr(0, length)).string();
+}
+
 void* Library::find(const char* symbol) const noexcept {
   if (handle_ == nullptr) return nullptr;
   return reinterpret_cast<void*>(GetProcAddress(static_cast<HMODULE>(handle_), symbol));

@@ -3,9 +3,9 @@
 
 #include <array>
 
-#include "backends/absent.h"
 #include "backends/cpu/cpu_device.h"
 #include "backends/cuda/cuda_backend.h"
+#include "backends/hip/hip_backend.h"
 #include "backends/level_zero/ze_backend.h"
 #include "backends/metal/metal_backend.h"
 #include "backends/null/null_backend.h"
@@ -27,7 +27,7 @@ constexpr std::array<Entry, 6> entries{{
     {"cpu", "CPU", true, make_cpu_backend},
     {"metal", "Metal", false, make_metal_backend},
     {"cuda", "CUDA", false, make_cuda_backend},
-    {"hip", "HIP", false, make_absent_hip},
+    {"hip", "HIP", false, make_hip_backend},
     {"level_zero", "Level Zero", false, make_level_zero_backend},
     {"null", "Null", false, make_null_backend},
 }};

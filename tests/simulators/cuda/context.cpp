@@ -10,10 +10,6 @@
 #include "../engine/signals.h"
 #include "driver.h"
 
-namespace sim {
-const char* const library_name = "libcuda";
-}
-
 namespace sim::cuda {
 namespace {
 
@@ -155,11 +151,6 @@ void Driver::destroy(const ContextPtr& context) {
   for (const std::uint64_t object : context->textures) remove_texture(object);
   Control::instance().counter("left to their context") += static_cast<long>(context->textures.size());
   context->textures.clear();
-}
-
-void trace_result(const char* function, Result result) {
-  const char* text = name_of(result);
-  Control::instance().trace(std::string(function) + " -> " + (text == nullptr ? std::to_string(static_cast<int>(result)) : text));
 }
 
 std::shared_ptr<Stream> find_stream(const ContextPtr& context, abi::Stream handle) {

@@ -24,7 +24,8 @@
 
 namespace sim::cuda {
 
-constexpr int usual_architecture = 90;  // compute capability 9.0
+// Of a device where no setting says another; each front defines it.
+extern const int usual_architecture;
 
 struct Context {
   explicit Context(int number) : device(number), queue(number) {}
@@ -139,11 +140,29 @@ enum class Needs {
 // Whether a call that the test wants to fail does its work all the same, as a release that reports an earlier error does.
 enum class Failing { instead, afterwards };
 
+// Whether a call was made by another one, of a front that stands on this one: it is neither counted nor traced, and never made to fail.
+class Nested {
+ public:
+  Nested() : inner_(depth()++ != 0) {}
+  ~Nested() { --depth(); }
+  Nested(const Nested&) = delete;
+  Nested& operator=(const Nested&) = delete;
+  bool inner() const { return inner_; }
+
+ private:
+  static int& depth() {
+    thread_local int value = 0;
+    return value;
+  }
+  bool inner_;
+};
+
 // The frame of a call. The body takes the current context (null where the call needs none) and gives a result.
 template <Name name, Needs needs = Needs::context, Failing failing = Failing::instead, class F>
 Result call(F body) {
   static CallSite site(name.text);
-  const auto injected = static_cast<Result>(Control::instance().enter(site));
+  const Nested nested;
+  const auto injected = nested.inner() ? Result::success : static_cast<Result>(Control::instance().enter(site));
   Result result = Result::success;
   const std::vector<ContextPtr>& stack = context_stack();
   static const ContextPtr none;
@@ -168,7 +187,7 @@ Result call(F body) {
     }
     if (injected != Result::success) result = injected;
   }
-  if (Control::instance().tracing()) trace_result(name.text, result);
+  if (!nested.inner() && Control::instance().tracing()) trace_result(name.text, result);
   return result;
 }
 

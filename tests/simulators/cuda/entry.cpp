@@ -5,6 +5,21 @@
 
 #include "driver.h"
 
+namespace sim {
+const char* const library_name = "libcuda";
+}
+
+namespace sim::cuda {
+
+const int usual_architecture = 90;  // compute capability 9.0
+
+void trace_result(const char* function, Result result) {
+  const char* text = name_of(result);
+  Control::instance().trace(std::string(function) + " -> " + (text == nullptr ? std::to_string(static_cast<int>(result)) : text));
+}
+
+}  // namespace sim::cuda
+
 using namespace sim;
 using namespace sim::cuda;
 

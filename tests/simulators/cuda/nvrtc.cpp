@@ -1,18 +1,13 @@
 // cuda/nvrtc.cpp -- the NVRTC stand-in: takes CUDA C++ text, compiles it for the host, gives it out as cubin and PTX.
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 #include <iterator>
-#include <memory>
 #include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include "../engine/address.h"
-#include "../engine/compile.h"
-#include "../engine/control.h"
-#include "../engine/table.h"
+#include "../engine/program.h"
 #include "image.h"
 
 namespace sim {
@@ -22,62 +17,7 @@ const char* const library_name = "libnvrtc";
 namespace {
 
 using namespace sim;
-
-// NVRTC's results; source: NVRTC manual, nvrtcResult.
-#define SIM_NVRTC_RESULTS(X)                                                         \
-  X(success, NVRTC_SUCCESS, 0)                                                       \
-  X(out_of_memory, NVRTC_ERROR_OUT_OF_MEMORY, 1)                                     \
-  X(program_creation, NVRTC_ERROR_PROGRAM_CREATION_FAILURE, 2)                       \
-  X(invalid_input, NVRTC_ERROR_INVALID_INPUT, 3)                                     \
-  X(invalid_program, NVRTC_ERROR_INVALID_PROGRAM, 4)                                 \
-  X(invalid_option, NVRTC_ERROR_INVALID_OPTION, 5)                                   \
-  X(compilation, NVRTC_ERROR_COMPILATION, 6)                                         \
-  X(builtin_operation, NVRTC_ERROR_BUILTIN_OPERATION_FAILURE, 7)                     \
-  X(no_name_expressions_after, NVRTC_ERROR_NO_NAME_EXPRESSIONS_AFTER_COMPILATION, 8) \
-  X(no_lowered_names_before, NVRTC_ERROR_NO_LOWERED_NAMES_BEFORE_COMPILATION, 9)     \
-  X(name_expression, NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID, 10)                      \
-  X(internal, NVRTC_ERROR_INTERNAL_ERROR, 11)
-#define SIM_NVRTC_ENUMERATOR(name, original, value) name = (value),
-enum class Outcome : int { SIM_NVRTC_RESULTS(SIM_NVRTC_ENUMERATOR) };
-#undef SIM_NVRTC_ENUMERATOR
-
-struct Program {
-  std::string text, name, log;
-  std::vector<std::string> expressions;
-  bool compiled = false;
-  std::string cubin, ptx;
-};
-
-Table<Program>& programs() {
-  static Table<Program>* const all = new Table<Program>("programs", 0x5c20);
-  return *all;
-}
-
-template <std::size_t N>
-struct Name {
-  char text[N];
-  constexpr Name(const char (&given)[N]) {  // NOLINT(google-explicit-constructor): a literal is what is meant
-    for (std::size_t i = 0; i < N; ++i) text[i] = given[i];
-  }
-};
-
-template <Name name, class F>
-Outcome call(F body) {
-  static CallSite site(name.text);
-  auto result = static_cast<Outcome>(Control::instance().enter(site));
-  if (result == Outcome::success) result = body();
-  if (Control::instance().tracing()) Control::instance().trace(std::string(name.text) + " -> " + std::to_string(static_cast<int>(result)));
-  return result;
-}
-
-// The same, for a call about a program.
-template <Name name, class F>
-Outcome call_on(void* handle, F body) {
-  return call<name>([&] {
-    const auto program = programs().find(address_of(handle));
-    return program == nullptr ? Outcome::invalid_program : body(*program);
-  });
-}
+using namespace sim::rtc;
 
 constexpr int architectures[] = {75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121};
 
@@ -173,11 +113,7 @@ std::string read_options(const std::vector<std::string>& given, Options& options
       return option;
     }
   }
-  if (contract) options.host.emplace_back("-fexpensive-optimizations");  // where GCC contracts
-#if defined(__x86_64__)
-  if (contract) options.host.emplace_back("-mfma");
-#endif
-  options.host.emplace_back(contract ? "-ffp-contract=fast" : "-ffp-contract=off");
+  contraction(contract, options.host);
   options.host.push_back("-D__CUDA_ARCH__=" + std::to_string(options.image.architecture * 10));
   options.host.push_back("-D__CUDACC_VER_MAJOR__=" + std::to_string(settings().compiler_version / 1000));
   options.host.push_back("-D__CUDACC_VER_MINOR__=" + std::to_string(settings().compiler_version % 1000 / 10));
@@ -212,25 +148,6 @@ std::string reworded(const std::string& log, const std::string& name) {
   return out;
 }
 
-// Names of the host's compiler that NVRTC does not know, each once.
-std::string foreign_names(const std::string& text, const std::string& name) {
-  static const std::set<std::string_view> known{"__builtin_assume", "__builtin_assume_aligned", "__builtin_bit_cast",
-                                                "__builtin_expect", "__builtin_unreachable",    "__builtin_offsetof",
-                                                "__builtin_isnan"};
-  const std::string code = blanked(text);
-  std::string out;
-  std::set<std::string> seen;
-  for (std::size_t at = code.find("__builtin_"); at != std::string::npos; at = code.find("__builtin_", at + 1)) {
-    std::size_t end = at;
-    while (end < code.size() && (std::isalnum(static_cast<unsigned char>(code[end])) != 0 || code[end] == '_')) ++end;
-    const std::string word = code.substr(at, end - at);
-    if (known.contains(word) || !seen.insert(word).second) continue;
-    const auto line = std::count(code.begin(), code.begin() + static_cast<std::ptrdiff_t>(at), '\n') + 1;
-    out.append(name).append("(").append(std::to_string(line)).append("): error: identifier \"").append(word).append("\" is undefined\n");
-  }
-  return out;
-}
-
 Outcome compile_program(Program& program, const std::vector<std::string>& given) {
   Options options;
   const std::string refused = read_options(given, options);
@@ -238,38 +155,19 @@ Outcome compile_program(Program& program, const std::vector<std::string>& given)
     program.log = "nvrtc: error: invalid value or unrecognized option " + refused + "\n";
     return Outcome::invalid_option;
   }
-  program.log = foreign_names(program.text, program.name);
+  program.log = foreign_names(program.text, [&](const std::string& word, std::ptrdiff_t line) {
+    return program.name + "(" + std::to_string(line) + "): error: identifier \"" + word + "\" is undefined\n";
+  });
   if (!program.log.empty()) return Outcome::compilation;
-  CompileRequest request;
-  request.text = mark_shared(program.text);
-  request.name = program.name;
-  request.builtins = "cuda_builtins.h";
-  request.options = options.host;
-  request.kernels = find_kernels(program.text);
-  for (std::size_t i = 0; i < program.expressions.size(); ++i) {
-    request.kernels.push_back({"lowered_" + std::to_string(i), program.expressions[i], 0});
-  }
-  const Compiled compiled = compile(request);
+  const Compiled compiled = compile_text(program, "cuda_builtins.h", options.host);
   program.log = reworded(compiled.log, program.name);
   if (!compiled.ok) return Outcome::compilation;
   options.image.compiler = settings().compiler_version;
   options.image.object = compiled.object;
-  if (!options.virtual_architecture) program.cubin = encode(options.image);
+  if (!options.virtual_architecture) program.code = encode(options.image);
   options.image.ptx = true;
-  program.ptx = encode(options.image);
+  program.readable = encode(options.image);
   program.compiled = true;
-  return Outcome::success;
-}
-
-Outcome give_size(const std::string& text, std::size_t extra, std::size_t* size) {
-  if (size == nullptr) return Outcome::invalid_input;
-  *size = text.size() + extra;
-  return Outcome::success;
-}
-
-Outcome give(const std::string& text, std::size_t extra, char* out) {
-  if (out == nullptr) return Outcome::invalid_input;
-  std::copy_n(text.c_str(), text.size() + extra, out);  // with the zero at its end where it is text
   return Outcome::success;
 }
 
@@ -287,16 +185,7 @@ Outcome nvrtcVersion(int* major, int* minor) {
   });
 }
 
-const char* nvrtcGetErrorString(Outcome outcome) {
-  switch (outcome) {
-#define SIM_NVRTC_CASE(name, original, value) \
-  case Outcome::name:                         \
-    return #original;
-    SIM_NVRTC_RESULTS(SIM_NVRTC_CASE)
-#undef SIM_NVRTC_CASE
-  }
-  return "NVRTC_ERROR unknown";
-}
+const char* nvrtcGetErrorString(Outcome outcome) { SIM_RTC_NAME_OF(NVRTC, outcome); }
 
 Outcome nvrtcGetNumSupportedArchs(int* count) {
   return call<"nvrtcGetNumSupportedArchs">([&] {
@@ -315,22 +204,11 @@ Outcome nvrtcGetSupportedArchs(int* out) {
 }
 
 Outcome nvrtcCreateProgram(void** program, const char* text, const char* name, int headers, const char* const*, const char* const*) {
-  return call<"nvrtcCreateProgram">([&] {
-    if (program == nullptr || text == nullptr || headers != 0) return Outcome::invalid_input;
-    auto made = std::make_shared<Program>();
-    made->text = text;
-    made->name = name == nullptr || *name == '\0' ? "default_program" : name;
-    *program = pointer_to(programs().add(made));
-    return Outcome::success;
-  });
+  return call<"nvrtcCreateProgram">([&] { return create(program, text, name, headers); });
 }
 
 Outcome nvrtcDestroyProgram(void** program) {
-  return call<"nvrtcDestroyProgram">([&] {
-    if (program == nullptr || programs().remove(address_of(*program)) == nullptr) return Outcome::invalid_program;
-    *program = nullptr;
-    return Outcome::success;
-  });
+  return call<"nvrtcDestroyProgram">([&] { return destroy(program); });
 }
 
 Outcome nvrtcCompileProgram(void* handle, int count, const char* const* options) {
@@ -369,20 +247,21 @@ Outcome nvrtcGetLoweredName(void* handle, const char* expression, const char** l
 
 Outcome nvrtcGetCUBINSize(void* handle, std::size_t* size) {
   return call_on<"nvrtcGetCUBINSize">(handle,
-                                      [&](Program& p) { return p.compiled ? give_size(p.cubin, 0, size) : Outcome::invalid_program; });
+                                      [&](Program& p) { return p.compiled ? give_size(p.code, 0, size) : Outcome::invalid_program; });
 }
 
 Outcome nvrtcGetCUBIN(void* handle, char* out) {
   return call_on<"nvrtcGetCUBIN">(
-      handle, [&](Program& p) { return p.compiled && !p.cubin.empty() ? give(p.cubin, 0, out) : Outcome::invalid_program; });
+      handle, [&](Program& p) { return p.compiled && !p.code.empty() ? give(p.code, 0, out) : Outcome::invalid_program; });
 }
 
 Outcome nvrtcGetPTXSize(void* handle, std::size_t* size) {
-  return call_on<"nvrtcGetPTXSize">(handle, [&](Program& p) { return p.compiled ? give_size(p.ptx, 1, size) : Outcome::invalid_program; });
+  return call_on<"nvrtcGetPTXSize">(handle,
+                                    [&](Program& p) { return p.compiled ? give_size(p.readable, 1, size) : Outcome::invalid_program; });
 }
 
 Outcome nvrtcGetPTX(void* handle, char* out) {
-  return call_on<"nvrtcGetPTX">(handle, [&](Program& p) { return p.compiled ? give(p.ptx, 1, out) : Outcome::invalid_program; });
+  return call_on<"nvrtcGetPTX">(handle, [&](Program& p) { return p.compiled ? give(p.readable, 1, out) : Outcome::invalid_program; });
 }
 
 Outcome nvrtcGetProgramLogSize(void* handle, std::size_t* size) {

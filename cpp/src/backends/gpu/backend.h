@@ -26,17 +26,24 @@ class LazyBackend : public tack::Backend {
   std::string compiler_version(RuntimeImpl& /*runtime*/) override { return std::string(Api::code_revision); }
 
  protected:
-  /// The driver, loaded and initialised. What fails is tried again by the next call.
-  const Driver<Api>& started(RuntimeImpl& runtime) {
+  /// The driver, loaded. What fails is tried again by the next call.
+  const Driver<Api>& loaded(RuntimeImpl& runtime) {
     const std::lock_guard lock(mutex_);
     if (!driver_) {
       Library library = Library::open(runtime.config.*Api::driver_setting, Api::driver_libraries());
       if (!library.loaded()) throw Api::unavailable(library.reason());
       driver_ = std::make_unique<const Driver<Api>>(std::move(library));
     }
-    if (!initialized_) Api::initialize(*driver_);
-    initialized_ = true;
     return *driver_;
+  }
+
+  /// The driver, loaded and initialised.
+  const Driver<Api>& started(RuntimeImpl& runtime) {
+    const Driver<Api>& driver = loaded(runtime);
+    const std::lock_guard lock(mutex_);
+    if (!initialized_) Api::initialize(driver);
+    initialized_ = true;
+    return driver;
   }
 
   const typename Api::Compiler& compiler(RuntimeImpl& runtime) {

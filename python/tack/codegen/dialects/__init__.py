@@ -98,6 +98,10 @@ def dialect_of(backend: str) -> Dialect | None:
         from .cuda import CUDA
 
         return CUDA
+    if backend == "hip":
+        from .hip import HIP
+
+        return HIP
     if backend == "level_zero":
         from .opencl import OPENCL
 

@@ -1,0 +1,21 @@
+// backends/hip/hip_device.h -- an AMD GPU as a device.
+#pragma once
+
+#include "backends/gpu/device.h"
+#include "backends/hip/architectures.h"
+#include "backends/hip/hip_context.h"
+
+namespace tack::hip {
+
+/// What a GPU of an architecture can do, as far as that alone decides it.
+Capabilities capabilities_of(const Architecture& architecture);
+
+class HipDevice final : public gpu::Device<Api> {
+ public:
+  HipDevice(const Driver& driver, Log& log, int ordinal);
+
+ private:
+  std::string architecture() const;
+};
+
+}  // namespace tack::hip

@@ -1,0 +1,170 @@
+// gpu_support.h -- what tests of backends over a driver share: the stand-in that they run on, its counters, and kernels printed by hand.
+#pragma once
+
+#include <dlfcn.h>
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/runtime_impl.h"
+#include "tack/array.hpp"
+#include "tack/kernel.hpp"
+#include "tack/runtime.hpp"
+
+namespace tack::test {
+
+/// A stand-in library of tests/simulators, as the test sees it: functions beside the driver's own. `tests/simulators/standins.py KIND
+/// PROGRAM` sets where it lies.
+class StandIn {
+ public:
+  explicit StandIn(const char* setting) {
+    const char* path = std::getenv(setting);
+    if (path != nullptr) handle_ = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    REQUIRE_MESSAGE(handle_ != nullptr, "needs the stand-ins: run tests/simulators/standins.py KIND PROGRAM");
+  }
+  /// A number of the counters: of calls by the function's name, of live objects by their kind; 0 where there were none.
+  long count(const std::string& name) const {
+    const std::string all = function<const char* (*)()>("tack_sim_counters_json")();
+    const std::size_t at = all.find("\"" + name + "\": ");
+    return at == std::string::npos ? 0 : std::atol(all.c_str() + at + name.size() + 4);
+  }
+  /// What was done against the driver's rules; empty for nothing.
+  std::string reports() const {
+    const std::string all = function<const char* (*)()>("tack_sim_counters_json")();
+    const std::string reports = all.substr(all.find("\"reports\": ") + 11);
+    return reports == "[]}" ? std::string() : reports;
+  }
+  /// The n-th call from now on fails with this code, 1 is the next; 0 takes it back.
+  void fail_at(long n, int code) const { function<void (*)(long, int)>("tack_sim_fail_at")(n, code); }
+
+  template <class F>
+  F function(const char* name) const {
+    const auto found = reinterpret_cast<F>(dlsym(handle_, name));
+    REQUIRE_MESSAGE((found != nullptr), name);
+    return found;
+  }
+
+ private:
+  void* handle_ = nullptr;
+};
+
+/// What a runtime logs, kept.
+class Kept {
+ public:
+  void watch(Runtime& runtime) {
+    runtime.set_log_sink([this](LogLevel, std::string_view message) {
+      const std::lock_guard lock(mutex_);
+      lines_.emplace_back(message);
+    });
+  }
+  std::vector<std::string> lines() const {
+    const std::lock_guard lock(mutex_);
+    return lines_;
+  }
+  std::string text() const {
+    std::string all;
+    for (const std::string& line : lines()) all += line + "\n";
+    return all;
+  }
+  void clear() {
+    const std::lock_guard lock(mutex_);
+    lines_.clear();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> lines_;
+};
+
+/// A backend on its stand-ins: the names of the device and of an architecture, and the settings that say where the libraries lie.
+struct Kind {
+  const char* type;
+  const char* arch;
+  const char* driver;
+  const char* compiler;
+};
+
+/// Settings for the stand-ins, without a disk cache.
+inline Config config_of(const Kind& kind) {
+  Config config;
+  config.cache = false;
+  config.log_level = "error";
+  for (const char* name : {kind.driver, kind.compiler})
+    if (const char* value = std::getenv(name)) config.set(name, value);
+  return config;
+}
+
+/// A kernel over `arrays` f32 vectors and one f32 scalar: entry NAME of `text` takes their addresses, the scalar and the length of the
+/// first, and runs one thread for each element of the first.
+inline KernelSource source_of(const Kind& kind, const std::string& name, const std::string& text, std::size_t arrays) {
+  KernelSource source;
+  source.name = name;
+  source.target = kind.type;
+  source.arch = kind.arch;
+  source.text = text;
+  EntryPoint entry;
+  entry.symbol = name;
+  for (std::size_t i = 0; i < arrays; ++i) {
+    ArgumentSpec array;
+    array.name = std::string(1, static_cast<char>('a' + static_cast<int>(i)));
+    array.dtype = f32;
+    array.rank = 1;
+    array.written = i == 0;
+    source.arguments.push_back(array);
+    entry.params.push_back({ParamKind::pointer, 0, static_cast<std::uint16_t>(i), i64});
+  }
+  ArgumentSpec scalar;
+  scalar.name = "s";
+  scalar.kind = ArgumentSpec::Kind::floating;
+  source.arguments.push_back(scalar);
+  entry.params.push_back({ParamKind::scalar, 0, static_cast<std::uint16_t>(arrays), f32});
+  entry.params.push_back({ParamKind::extent, 0, 0, i64});
+  source.entries = {entry};
+  Step step;
+  step.stop = {{{ExtentOp::shape, 0, 0, 0}}};
+  source.steps = {step};
+  return source;
+}
+
+/// a[i] = b[i] + s * c[i]
+inline KernelSource triad_source(const Kind& kind, const std::string& name = "triad") {
+  return source_of(kind, name,
+                   "extern \"C\" __global__ void " + name +
+                       "(float* a, const float* b, const float* c, float s, long long n) {\n"
+                       "  const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;\n"
+                       "  if (i < n) a[i] = b[i] + s * c[i];\n"
+                       "}\n",
+                   3);
+}
+
+/// Writes far outside of its array.
+inline KernelSource wild_source(const Kind& kind, const std::string& name = "wild") {
+  return source_of(kind, name,
+                   "extern \"C\" __global__ void " + name +
+                       "(float* a, float s, long long n) {\n"
+                       "  a[threadIdx.x + (1ll << 40)] = s;\n"
+                       "}\n",
+                   1);
+}
+
+inline Array vector_of(const std::shared_ptr<Device>& device, std::int64_t length, float value) {
+  const std::int64_t shape[] = {length};
+  const Array array = Array::empty(device, f32, shape);
+  array.fill(&value);
+  return array;
+}
+
+inline std::vector<float> values_of(const Array& array) {
+  std::vector<float> values(static_cast<std::size_t>(array.size()));
+  const std::int64_t strides[] = {4};
+  array.read(values.data(), strides);
+  return values;
+}
+
+}  // namespace tack::test

@@ -1,0 +1,15 @@
+# simulated.cmake -- the tests of backends over drivers run on the stand-ins of tests/simulators, which that folder's script builds; on Linux
+# only.
+foreach(kind IN ITEMS cuda hip)
+  file(GLOB _tack_simulated_tests CONFIGURE_DEPENDS test_${kind}_*.cpp)
+  foreach(source IN LISTS _tack_simulated_tests)
+    cmake_path(GET source STEM name)
+    if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND NOT CMAKE_CROSSCOMPILING)
+      set(_tack_standins "${CMAKE_CURRENT_LIST_DIR}/../../tests/simulators/standins.py")
+      set_property(TEST cpp/${name} APPEND PROPERTY ENVIRONMENT "TACK_SIM_DEVICES=2")
+      set_property(TARGET ${name} PROPERTY CROSSCOMPILING_EMULATOR "${_tack_objects_python};${_tack_standins};${kind}")
+    else()
+      set_property(TEST cpp/${name} PROPERTY DISABLED ON)
+    endif()
+  endforeach()
+endforeach()
