@@ -43,7 +43,7 @@ TABLE = {
     "cpu": Row(True, False, ALL, "no (NumPy)", False, "none", ()),
     "metal": Row(False, True, SMALL, "f32", True, "2^32", ("apple7", "apple9"), "apple7 apple9"),
     "cuda": Row(True, True, WIDE, "f32", True, "groups x 256", ("sm_75", "sm_90", "sm_120")),
-    "hip": Row(True, True, WIDE, "f32", None, "groups x 256, at most 2^32 - 256", ("gfx90a", "gfx1030", "gfx942"), "", "gfx942"),
+    "hip": Row(True, True, WIDE, "f32", None, "groups x 256, at most 2^32 - 256", ("gfx90a", "gfx1030", "gfx942"), "", "gfx90a gfx942"),
     "level_zero": Row(None, True, SMALL, "f32", None, "groups x group", ("skl", "dg1", "pvc"), "dg1", "pvc"),
 }
 TARGETS = [(kind, arch) for kind, row in TABLE.items() for arch in row.targets]
