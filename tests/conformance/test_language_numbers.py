@@ -139,6 +139,12 @@ def test_a_literal_negative_exponent_of_an_integer_is_refused(device: tack.Devic
     assert "float" in refused(text, tack.CompileError, tack.ones(3, tack.i32))
 
 
+def test_zero_is_shifted_any_distance(device: tack.Device) -> None:
+    # A random kernel (seed 3002946): C has undefined behaviour where an int is shifted as far as an i64.
+    found = values(["(a % tack.i64(1)) << b", "(tack.u64(a) & 0) << tack.u64(b)", "tack.i64(0) >> b"], tack.i64, 5, 40, params="a, b")
+    assert [int(v) for v in found] == [0, 0, 0]
+
+
 def test_a_guarded_or_masked_off_lane_never_traps(device: tack.Device) -> None:
     k = kernel("""
     @tack.kernel

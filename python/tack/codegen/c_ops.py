@@ -222,6 +222,8 @@ class Ops:
 
     def _left(self, t: DType, args: Sequence[Expr]) -> Expr:
         a, n = args
+        if a.low == a.high == 0 and a.small:  # an int, which C must not shift as far as an i64
+            return a
         if not t.is_signed and t.bits >= 32:
             text, level = self._infix("lshift", a, n)
             return self._joined(t, text, level, args)
