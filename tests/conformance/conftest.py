@@ -9,6 +9,7 @@ import functools
 import os
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatch
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import excuses
@@ -30,7 +31,9 @@ CAPABILITIES: dict[str, Callable[[tack.Device], bool]] = {
     "limit": lambda d: d.max_iterations > 0,
     "no limit": lambda d: d.max_iterations == 0,
     "lanes and threads": lambda d: d.vector_bits > 0,  # the options simd= and num_threads=
+    "numbers": lambda d: d.type not in ("cpu", "metal"),  # "cuda:0"
     "CUDA": lambda d: d.type == "cuda",  # the driver itself: contexts, NVRTC
+    "Metal": lambda d: d.type == "metal",  # what is its own: shared memory, the limit of buffers, archives
     "simulator": lambda d: "TACK_SIM_SUPPORT" in os.environ,  # its settings and counters
     "neighbour": lambda d: _count(d.type) > 1,  # another device of the type
 }
@@ -78,6 +81,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "device" in metafunc.fixturenames:
         chosen, required = options(metafunc.config)
         metafunc.parametrize("device", [name for name in chosen if name in required or is_present(kind_of(name))], indirect=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def recorded() -> Iterator[None]:
+    """Has all that the tests compile recorded, where that is asked for."""
+    folder = os.environ.get("TACK_TEST_COLLECT")
+    if not folder:
+        yield
+        return
+    import recorder
+
+    with recorder.listening(recorder.writer(Path(folder))):
+        yield
 
 
 @pytest.fixture
