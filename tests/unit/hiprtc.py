@@ -142,8 +142,8 @@ def refused_by_clang(texts: Sequence[str], arch: str, batch: int = 24) -> list[s
     with tempfile.TemporaryDirectory() as folder:
         prelude = Path(folder) / "prelude.h"
         prelude.write_text(PRELUDE, encoding="utf-8")
-        command = [program, "-x", "hip", "--cuda-device-only", f"--offload-arch={arch}", "-nogpuinc", "-nogpulib", *OPTIONS]
-        command = [*(o for o in command if o != "-O3"), "-O1", "-w", "-include", str(prelude), "-c", "-", "-o"]
+        command = [program, "-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output", f"--offload-arch={arch}", "-nogpuinc", "-nogpulib"]
+        command += [*(o for o in OPTIONS if o != "-O3"), "-O1", "-w", "-include", str(prelude), "-c", "-", "-o"]
 
         def one(number: int) -> list[str]:
             text = joined(texts[number : number + batch])
