@@ -17,7 +17,7 @@ MISSING = ("needs ", "could not import ")
 
 DEVICES = ("cpu", "metal", "cuda", "hip", "level_zero")
 # Devices over the stand-ins of tests/simulators for the driver and the compiler.
-SIMULATED = ("cuda-sim", "hip-sim", "metal-sim")
+SIMULATED = ("cuda-sim", "hip-sim", "level_zero-sim", "metal-sim")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

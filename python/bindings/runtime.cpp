@@ -88,13 +88,13 @@ void bind_runtime(nb::module_& m) {
   });
   m.def(
       "device",
-      [](const std::string& spec, std::optional<int> num_threads) {
-        return device_object(started(spec, DeviceOptions{.num_threads = num_threads}));
+      [](const std::string& spec, std::optional<int> num_threads, std::uintptr_t context, std::uintptr_t device) {
+        return device_object(started(spec, {.num_threads = num_threads, .native_context = context, .native_device = device}));
       },
-      nb::arg("spec"), nb::arg("num_threads") = nb::none(), nb::sig("def device(spec: str, num_threads: int | None = None) -> Device"),
+      nb::arg("spec"), nb::arg("num_threads") = nb::none(), nb::arg("context") = 0, nb::arg("device") = 0,
+      nb::sig("def device(spec: str, num_threads: int | None = None, context: int = 0, device: int = 0) -> Device"),
       "The device called ``spec`` (\"cpu\", \"cuda\", \"cuda:1\", ...); asked for twice, the same object. ``num_threads`` makes a separate "
-      "CPU "
-      "device.\n\nValueError for an unknown name or option, RuntimeError when the device cannot start.");
+      "CPU device; ``context`` and ``device``, handles of an application's, a Level Zero device there.\n\nValueError for an unknown name or option, RuntimeError when the device cannot start.");
   m.def(
       "device_count", [](const std::string& type) { return state().runtime->device_count(type); }, nb::arg("type"),
       nb::call_guard<ReleaseGil>(), "How many devices of a type there are; 0 without a driver. ValueError for an unknown type.");

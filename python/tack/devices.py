@@ -82,21 +82,38 @@ class Backend:
         return f"<{self.title} backend of {self.device}>"
 
 
-def device(spec: str | Device, num_threads: int | None = None) -> Device:
+def device(spec: str | Device, num_threads: int | None = None, *, context: int | None = None, device: int | None = None) -> Device:
     """The device called ``spec``: "cpu", "metal", "cuda", "hip", "level_zero", or "cuda:1" and its like for numbered types.
 
     Asked for twice, it is the same object, with the kernels it has compiled. ``num_threads`` (CPU only, at least 1) makes a separate
-    device that shares the CPU's memory. Raises ValueError for an unknown spec or option, RuntimeError where the device cannot start.
+    device that shares the CPU's memory. ``context`` and ``device`` (Level Zero only, both) are handles of an application's context, which
+    the application keeps for as long as the device is used, and of a GPU in it: a separate device that works there. Raises ValueError for
+    an unknown spec or option, RuntimeError where the device cannot start.
     """
     if isinstance(spec, Device):
         if num_threads is not None:
             raise ValueError(f"num_threads= goes with a name, not with a device: tack.device({spec.type!r}, num_threads={num_threads})")
+        if context is not None or device is not None:
+            raise ValueError("context= and device= go with a name, not with a device: tack.device('level_zero', context=..., device=...)")
         return spec
     if not isinstance(spec, str):
         raise TypeError(f"tack.device() takes a name such as 'cpu' or 'cuda:1', not {type(spec).__name__}")
     if num_threads is not None and (isinstance(num_threads, bool) or not isinstance(num_threads, int)):
         raise TypeError(f"num_threads must be an int, not {type(num_threads).__name__}")
-    return _runtime.device(spec, num_threads)
+    if context is None and device is None:
+        return _runtime.device(spec, num_threads)
+    return _runtime.device(spec, num_threads, _handle("context", context), _handle("device", device))
+
+
+def _handle(name: str, given: int | None) -> int:
+    """An address as the runtime takes it; 0 for none."""
+    if given is None:
+        return 0
+    if isinstance(given, bool) or not isinstance(given, int):
+        raise TypeError(f"{name}= takes the address of a handle as an int, not {type(given).__name__}")
+    if not 0 < given < 1 << 64:
+        raise ValueError(f"{name}={given} is no address of a handle")
+    return given
 
 
 def as_device(where: DeviceLike) -> Device:

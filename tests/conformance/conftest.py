@@ -34,6 +34,7 @@ CAPABILITIES: dict[str, Callable[[tack.Device], bool]] = {
     "numbers": lambda d: d.type not in ("cpu", "metal"),  # "cuda:0"
     "CUDA": lambda d: d.type == "cuda",  # the driver itself: contexts, NVRTC
     "Metal": lambda d: d.type == "metal",  # what is its own: shared memory, the limit of buffers, archives
+    "Level Zero": lambda d: d.type == "level_zero",
     "simulator": lambda d: "TACK_SIM_SUPPORT" in os.environ,  # its settings and counters
     "neighbour": lambda d: _count(d.type) > 1,  # another device of the type
 }

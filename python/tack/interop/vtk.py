@@ -11,13 +11,14 @@ from vtkmodules.vtkCommonCore import vtkDataArray, vtkSOADataArrayTemplate
 from ..arrays import Array, as_dtype, numpy_dtype
 from ..creation import asarray, empty
 from ..sharing import array_from_ptr
+from .level_zero_context import init_level_zero
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..types import DType
 
-__all__ = ["from_vtk", "to_vtk"]
+__all__ = ["from_vtk", "init_level_zero", "to_vtk"]
 
 
 def from_vtk(data_array: Any) -> Array | tuple[Array, ...]:

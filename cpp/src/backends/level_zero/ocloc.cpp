@@ -43,7 +43,7 @@ Capabilities Api::describe(std::string_view arch) {
   std::string known;
   for (const Architecture& architecture : architectures) {
     known += architecture.names.substr(known.empty() ? 1 : 0, architecture.names.size() - (known.empty() ? 2 : 1));
-    if (arch.empty() || architecture.names.find(name) == std::string_view::npos) continue;
+    if (arch.find(' ') != std::string_view::npos || arch.empty() || architecture.names.find(name) == std::string_view::npos) continue;
     Capabilities can = capabilities_of(architecture.f64);
     can.arch = arch;
     can.device_name = text("an Intel GPU of the architecture ", architecture.title);
