@@ -32,16 +32,25 @@ def deepest(lines: list[str]) -> int:
     return most
 
 
-@pytest.mark.parametrize("form", ["elif", "conditional"])
-def test_chains_do_not_nest(form: str) -> None:
+@pytest.mark.parametrize("count", [40, 1000])
+@pytest.mark.parametrize("form", ["elif", "conditional", "or", "compared"])
+def test_chains_do_not_nest(form: str, count: int) -> None:
+    """Short ones of plain conditions are chains in C too; each link of others ends what goes around them."""
     if form == "elif":
-        chain = "".join(f"elif x[i] == {k}:\n    v = {k} * n\n" for k in range(1000))
+        chain = "".join(f"elif x[i] == {k}:\n    v = {k} * n\n" for k in range(count))
         body = f"v = 0\nif x[i] < 0:\n    v = n\n{chain}else:\n    v = 7\nout[i] = v"
+    elif form == "conditional":
+        body = "out[i] = " + " ".join(f"{k} if x[i] == {k} else" for k in range(count)) + " 7"
+    elif form == "or":
+        body = "out[i] = " + " or ".join(f"(x[i] == {k}) * {k}" for k in range(count)) + " or n"
     else:
-        body = "out[i] = " + " ".join(f"{k} if x[i] == {k} else" for k in range(1000)) + " 7"
+        body = f"out[i] = x[i] if 0 <= x[i]{' <= x[i]' * count} < n else -1"
     lines = lines_of(body)
-    assert deepest(lines) <= 2
-    assert sum(line.startswith("} else if (x[i] == ") for line in lines) >= 998
+    if count == 40 and form in ("elif", "conditional"):
+        assert sum(line.startswith("} else if (x[i] == ") for line in lines) >= 38
+    else:
+        assert deepest(lines) <= (2 if count == 1000 else 45)
+        assert lines.count("break;") >= (990 if count == 1000 else 0)
 
 
 def test_several_variables_of_a_chain() -> None:

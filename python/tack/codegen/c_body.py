@@ -83,11 +83,15 @@ class Body:
     def before_last(self, block: Block) -> tuple[If, Expr] | None:
         """Prints the instructions of a block that are followed by an If and nothing else; answers that and its condition, its block still
         open."""
-        *first, last = [node for node in block.body if node not in self.facts.joins.copies]
-        if not isinstance(last, If) or not all(isinstance(node, Instr) for node in first):
+        last = self.last_if(block)
+        if last is None:
             return None
         self._blocks.append(block)
-        for node in first:
+        for node in block.body:
+            if node is last:
+                break
+            if node in self.facts.joins.copies:
+                continue
             assert isinstance(node, Instr)
             self._declare(node)
             self._instr(node)
@@ -95,6 +99,12 @@ class Body:
         cond = self.value(last.cond)
         self.flush(self.facts.changed[last])
         return last, cond
+
+    def last_if(self, block: Block) -> If | None:
+        """The If that a block ends with, where only instructions stand before it."""
+        nodes = [node for node in block.body if node not in self.facts.joins.copies]
+        last = nodes.pop() if nodes else None
+        return last if isinstance(last, If) and all(isinstance(node, Instr) for node in nodes) else None
 
     def close(self, blocks: int) -> None:
         """Ends blocks that ``before_last`` has left open."""

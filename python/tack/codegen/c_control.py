@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Control", "Frame"]
 
+_DEEPEST = 64  # levels of conditions inside conditions that are printed so
+
 
 @dataclass(slots=True)
 class Frame:
@@ -104,6 +106,9 @@ class Control:
 
     def when(self, node: If, cond: Expr) -> Walk[None]:
         body, w = self.body, self.body.w
+        if self._is_long(node):
+            yield self._guards(node, cond)
+            return
         if not node.then.body:  # the other arm alone
             w.open(f"if (!{cond.at(UNARY)}) {{", node.loc)
             yield body.block(node.orelse)
@@ -130,6 +135,38 @@ class Control:
         body.close(chained)
         for _ in range(1 + braces):
             w.close()
+
+    def _is_long(self, node: If | None) -> bool:
+        """Whether so many conditions are each the end of an arm of the one before."""
+        for _ in range(_DEEPEST):
+            if node is None:
+                return False
+            node = self.body.last_if(node.orelse) or self.body.last_if(node.then)
+        return True
+
+    def _guards(self, node: If, cond: Expr) -> Walk[None]:
+        """A long chain, without nesting: the arm that does not go on with it ends what goes around the whole."""
+        body, w = self.body, self.body.w
+        mark = w.mark()
+        frame = self._opened(Scope(Block(), "chain"))
+        w.open("do {", node.loc)
+        opened = 0
+        while True:
+            negated = body.last_if(node.orelse) is None
+            done, rest = (node.orelse, node.then) if negated else (node.then, node.orelse)
+            w.open(f"if (!{cond.at(UNARY)}) {{" if negated else f"if ({cond.text}) {{", node.loc)
+            yield body.block(done)
+            w.do("break;")
+            w.close()
+            inner = body.before_last(rest)
+            if inner is None:
+                yield body.block(rest)
+                break
+            opened += 1
+            node, cond = inner
+        body.close(opened)
+        w.close("} while (false);")
+        self._closed(frame, mark)
 
     def scope(self, node: Scope) -> Walk[None]:
         w = self.body.w
