@@ -35,7 +35,7 @@ class Facts(ctypes.Structure):
         ("family", c_uint32),
         ("max_threads", c_uint32),
         ("group_bytes", c_uint64),
-        ("page_bytes", c_uint64),
+        ("filters", c_uint32),
     ]
 
 

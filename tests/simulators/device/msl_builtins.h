@@ -1,5 +1,5 @@
-// device/msl_builtins.h -- what Metal's shading language finds after `#include <metal_stdlib>`, as far as kernels without textures use it,
-// said in host C++: the simulator puts it before the text. Brings no other name. Names and meanings: Metal Shading Language Specification
+// device/msl_builtins.h -- what Metal's shading language finds after `#include <metal_stdlib>`, as far as kernels use it, said in host
+// C++: the simulator puts it before the text. Brings no other name. Names and meanings: Metal Shading Language Specification
 // (address spaces, scalar types, attributes, math and integer functions, atomics, synchronization).
 #pragma once
 #pragma GCC system_header
@@ -139,6 +139,36 @@ __sim_quiet bool atomic_compare_exchange_weak_explicit(__sim_atomic<T>* at, T* e
   return true;
 }
 
+// Volumes of floats, and the three samplers that there are: the engine has an object for each, in this order.
+enum class coord { normalized, pixel };
+enum class address { clamp_to_edge, repeat };
+enum class filter { nearest, linear };
+enum class access { sample, read, write, read_write };
+struct float3 {
+  float x, y, z;
+  constexpr float3(float a, float b, float c) : x(a), y(b), z(c) {}
+};
+struct float4 {
+  float x, y, z, w;
+};
+struct sampler {
+  unsigned way;
+  constexpr sampler(coord c, address a, filter f)
+      : way(c == coord::normalized && a == address::repeat && f == filter::linear ? 2u
+            : c == coord::pixel && a == address::clamp_to_edge                    ? (f == filter::linear ? 1u : 0u)
+                                                                                  : 9u) {}
+};
+template <class T, access how = access::sample>
+struct texture3d {
+  unsigned long long objects[3];
+  __attribute__((no_sanitize_thread)) float4 sample(sampler s, float3 at) const {
+    float texel[4];
+    if (s.way > 2) sim_services.fail("a sampler that the stand-in does not have", false);
+    sim_services.texture(objects[s.way], 3, at.x, at.y, at.z, texel);
+    return {texel[0], texel[1], texel[2], texel[3]};
+  }
+};
+
 }  // namespace metal
 
 // What the compiler stand-in puts after the text for each kernel, and around variables in threadgroup memory.
@@ -146,7 +176,7 @@ template <class T>
 __sim_pure void __sim_escape(T& variable) {  // makes accesses to the variable visible to the checks: its address is known elsewhere
   asm volatile("" : : "r"(&variable) : "memory");
 }
-enum { __sim_buffers = 31 };
+enum { __sim_buffers = 31, __sim_textures = 8, __sim_first_texture = 40 };
 template <unsigned place, class A>
 struct __SimParameter {  // a buffer
   __attribute__((always_inline, no_sanitize_thread)) static A get(void** buffers) { return *static_cast<A*>(buffers[place]); }
@@ -154,6 +184,14 @@ struct __SimParameter {  // a buffer
 template <unsigned place, class A>
 struct __SimParameter<place, A&> {  // the one thing that lies in a buffer
   __attribute__((always_inline, no_sanitize_thread)) static A& get(void** buffers) { return **static_cast<A**>(buffers[place]); }
+};
+template <unsigned place, metal::access how>
+struct __SimParameter<place, metal::texture3d<float, how>> {  // three words behind the buffers
+  __attribute__((always_inline, no_sanitize_thread)) static metal::texture3d<float, how> get(void** buffers) {
+    void** const words = buffers + __sim_buffers + 3 * (place - __sim_first_texture);
+    typedef const unsigned long long* Word;
+    return {{*static_cast<Word>(words[0]), *static_cast<Word>(words[1]), *static_cast<Word>(words[2])}};
+  }
 };
 #define __SIM_PLACE(number, expression)                                                              \
   template <class A>                                                                                 \
@@ -177,8 +215,9 @@ template <auto function, unsigned... places>
 __attribute__((no_sanitize_thread)) void __sim_entry(void** buffers) {
   __SimEntry<function, places...>::call(function, buffers);
 }
-static const unsigned __sim_pointers[__sim_buffers] = {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8,
-                                                       8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8};
+#define __SIM_8 8, 8, 8, 8, 8, 8, 8, 8
+enum { __sim_words = __sim_buffers + 3 * __sim_textures };
+static const unsigned __sim_pointers[__sim_words] = {__SIM_8, __SIM_8, __SIM_8, __SIM_8, __SIM_8, __SIM_8, 8, 8, 8, 8, 8, 8, 8};
 #define SIM_KERNEL(index, name, function, bounds)                                                        \
   extern __attribute__((section("sim_kernels"), used, aligned(8))) const SimKernel __sim_kernel_##index; \
-  const SimKernel __sim_kernel_##index = {name, function, __sim_pointers, __sim_pointers, __sim_buffers, bounds};
+  const SimKernel __sim_kernel_##index = {name, function, __sim_pointers, __sim_pointers, __sim_words, bounds};

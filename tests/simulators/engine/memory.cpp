@@ -87,17 +87,6 @@ std::uintptr_t Memory::place(int device, std::size_t size, MemoryKind kind) {
   return made.start;
 }
 
-void Memory::adopt(std::uintptr_t start, std::size_t size) {
-  const std::lock_guard lock(mutex_);
-  live_[start] = {start, size, MemoryKind::pinned, most_devices, start, size, 0};
-  Control::instance().counter("adopted memory") += 1;
-}
-
-void Memory::forget(std::uintptr_t start) {
-  const std::lock_guard lock(mutex_);
-  if (live_.erase(start) != 0) Control::instance().counter("adopted memory") -= 1;
-}
-
 bool Memory::free(std::uintptr_t start, MemoryKind kind) {
   const std::lock_guard lock(mutex_);
   const auto found = live_.find(start);

@@ -41,9 +41,6 @@ class Memory {
   // New memory, 256-byte aligned and filled with a pattern. Null where the device has not so much left.
   std::uintptr_t allocate(int device, std::size_t size, MemoryKind kind = MemoryKind::device);
   std::uintptr_t allocate_pinned(std::size_t size);
-  // Lets kernels use memory of the host's that is there already, until it is forgotten.
-  void adopt(std::uintptr_t start, std::size_t size);
-  void forget(std::uintptr_t start);
   // False where no live allocation of the kind starts there. Reports what was written around it.
   bool free(std::uintptr_t start, MemoryKind kind);
   // Frees everything of a device and answers how many allocations that were.

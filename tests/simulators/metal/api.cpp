@@ -1,7 +1,4 @@
 // metal/api.cpp -- the stand-in for Metal: devices, memory, libraries, archives and pipelines.
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -22,7 +19,6 @@ namespace {
 constexpr const char* archive_domain = "MTLBinaryArchiveDomain";
 constexpr const char* none = "";  // Metal answers no object there, and no error
 constexpr unsigned usual_family = 8, most_threads = 1024;
-constexpr std::size_t page = 4096;
 constexpr const char* archive_form = "simulated metal archive\n";
 
 std::string checksum(const std::string& bytes) {
@@ -65,11 +61,6 @@ Status no_function(Problem* problem, const std::string& name) {
   return fail(problem, abi::library_domain, static_cast<std::int64_t>(abi::LibraryError::function_not_found), "no function '" + name + "'");
 }
 
-bool is_mapped(std::uintptr_t start, std::size_t bytes) {
-  std::vector<unsigned char> pages(bytes / page);
-  return mincore(pointer_to(start), bytes, pages.data()) == 0;
-}
-
 }  // namespace
 
 State& State::instance() {
@@ -77,14 +68,25 @@ State& State::instance() {
   return *state;
 }
 
-BufferObject::BufferObject(std::uintptr_t address, std::size_t bytes, bool adopted) : start(address), size(bytes), wrapped(adopted) {}
+BufferObject::~BufferObject() { Memory::instance().free(start, MemoryKind::shared); }
 
-BufferObject::~BufferObject() {
-  if (wrapped) {
-    Memory::instance().forget(start);
-  } else {
-    Memory::instance().free(start, MemoryKind::shared);
+TextureObject::TextureObject(std::size_t width, std::size_t height, std::size_t depth) : texels(std::make_shared<TexelArray>()) {
+  texels->width = width;
+  texels->height = height;
+  texels->depth = depth;
+  texels->texels.assign(width * height * depth, -1.0e30f);
+  for (std::size_t way = 0; way < ways; ++way) {
+    auto made = std::make_shared<Texture>();
+    made->array = texels;
+    made->linear = way != 0;
+    made->normalized = way == 2;
+    if (way == 2) made->address.fill(AddressMode::wrap);
+    objects[way] = add_texture(made);
   }
+}
+
+TextureObject::~TextureObject() {
+  for (const std::uint64_t object : objects) remove_texture(object);
 }
 
 Status fail(Problem* problem, const char* domain, std::int64_t code, const std::string& text) {
@@ -117,7 +119,7 @@ Status tack_metal_device(Object* device, DeviceFacts* facts, Problem* problem) {
     facts->family = static_cast<std::uint32_t>(settings().architecture(0, usual_family));
     facts->max_threads = most_threads;
     facts->group_bytes = 32768;
-    facts->page_bytes = page;
+    facts->filters = 1;
     return give(State::instance().devices, std::make_shared<DeviceObject>(), device);
   });
 }
@@ -128,9 +130,9 @@ void tack_metal_release(Object object) {
   State& all = State::instance();
   const std::uint64_t handle = address_of(object);
   const bool known = all.commands.remove(handle) != nullptr || all.buffers.remove(handle) != nullptr ||
-                     all.pipelines.remove(handle) != nullptr || all.libraries.remove(handle) != nullptr ||
-                     all.archives.remove(handle) != nullptr || all.queues.remove(handle) != nullptr ||
-                     all.devices.remove(handle) != nullptr;
+                     all.pipelines.remove(handle) != nullptr || all.textures.remove(handle) != nullptr ||
+                     all.libraries.remove(handle) != nullptr || all.archives.remove(handle) != nullptr ||
+                     all.queues.remove(handle) != nullptr || all.devices.remove(handle) != nullptr;
   if (!known) Control::instance().report("an object is released that does not exist, or not any more");
 }
 
@@ -140,18 +142,17 @@ Status tack_metal_buffer(Object device, std::size_t bytes, Object* buffer, void*
     const std::uintptr_t start = Memory::instance().allocate(0, bytes, MemoryKind::shared);
     if (start == 0) return fail(problem, none, 0, "");
     *contents = pointer_to(start);
-    return give(State::instance().buffers, std::make_shared<BufferObject>(start, bytes, false), buffer);
+    return give(State::instance().buffers, std::make_shared<BufferObject>(start, bytes), buffer);
   });
 }
 
-Status tack_metal_wrap(Object device, void* pages, std::size_t bytes, Object* buffer, Problem* problem) {
-  return call<"tack_metal_wrap">(problem, none, [&] {
-    const std::uintptr_t start = address_of(pages);
-    if (find(State::instance().devices, device) == nullptr || bytes == 0 || start % page != 0 || bytes % page != 0)
-      return wrong(problem, "memory is wrapped that is not made of pages");
-    if (!is_mapped(start, bytes)) return fail(problem, none, 0, "");
-    Memory::instance().adopt(start, bytes);
-    return give(State::instance().buffers, std::make_shared<BufferObject>(start, bytes, true), buffer);
+Status tack_metal_texture(Object device, std::size_t width, std::size_t height, std::size_t depth, Object* texture, Problem* problem) {
+  return call<"tack_metal_texture">(problem, none, [&] {
+    const std::size_t largest = std::max({width, height, depth}), smallest = std::min({width, height, depth});
+    if (find(State::instance().devices, device) == nullptr || smallest == 0 || largest > most_texels)
+      return wrong(problem, "a texture of a size that there is not");
+    if (width * height * depth * sizeof(float) > settings().memory - Memory::instance().used(0)) return fail(problem, none, 0, "");
+    return give(State::instance().textures, std::make_shared<TextureObject>(width, height, depth), texture);
   });
 }
 

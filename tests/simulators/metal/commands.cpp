@@ -1,4 +1,5 @@
 // metal/commands.cpp -- the stand-in for Metal: command buffers, which run when something waits for them or late, in the order of commits.
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -8,6 +9,7 @@ namespace sim::metal {
 namespace {
 
 constexpr const char* none = "";
+constexpr std::size_t sim_textures = 8;  // of a kernel; msl_builtins.h has the same number
 
 // A buffer's bytes from an offset on, for a step of commands.
 struct Part {
@@ -57,7 +59,11 @@ std::shared_ptr<CommandsObject> open_commands(Object handle) {
 struct Made {
   Launch launch;
   std::vector<std::shared_ptr<BufferObject>> buffers;  // alive until it has run
-  std::shared_ptr<BufferObject> constants;
+  std::vector<std::shared_ptr<TextureObject>> textures;
+  std::uintptr_t constants = 0;  // memory of the host's, for as long as the launch waits
+  ~Made() {
+    if (constants != 0) Memory::instance().free(constants, MemoryKind::pinned);
+  }
 };
 
 void run_launch(const Made& made, CommandsObject& commands) {
@@ -120,14 +126,23 @@ Status tack_metal_dispatch(Object commands, const Dispatch* dispatch, Problem* p
       made->buffers.push_back(std::move(part.buffer));
     }
     if (dispatch->constant_bytes != 0) {
-      const std::uintptr_t start = Memory::instance().allocate(0, dispatch->constant_bytes, MemoryKind::shared);
-      if (start == 0) return fail(problem, none, 0, "");
-      made->constants = std::make_shared<BufferObject>(start, dispatch->constant_bytes, false);
-      std::memcpy(pointer_to(start), dispatch->constants, dispatch->constant_bytes);
-      addresses[dispatch->count] = start;
+      made->constants = Memory::instance().allocate_pinned(dispatch->constant_bytes);
+      if (made->constants == 0) return fail(problem, none, 0, "");
+      std::memcpy(pointer_to(made->constants), dispatch->constants, dispatch->constant_bytes);
+      addresses[dispatch->count] = made->constants;
     }
-    std::array<void*, most_buffers> parameters;
-    for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i] = &addresses[i];
+    // Behind the buffers, the kernel's textures: three words of each.
+    if (dispatch->texture_count > sim_textures) return wrong(problem, "a dispatch with more textures than the stand-in has");
+    std::array<std::uint64_t, sim_textures * TextureObject::ways> objects{};
+    for (std::size_t i = 0; i < dispatch->texture_count; ++i) {
+      auto texture = find(State::instance().textures, dispatch->textures[i]);
+      if (texture == nullptr) return wrong(problem, "a texture that does not exist");
+      std::copy(texture->objects.begin(), texture->objects.end(), objects.begin() + static_cast<std::ptrdiff_t>(i * TextureObject::ways));
+      made->textures.push_back(std::move(texture));
+    }
+    std::array<void*, most_buffers + objects.size()> parameters;
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+      parameters[i] = i < most_buffers ? static_cast<void*>(&addresses[i]) : &objects[i - most_buffers];
     made->launch.module = pipeline->module;
     made->launch.kernel = pipeline->kernel;
     made->launch.grid = {static_cast<unsigned>(dispatch->groups), 1, 1};
@@ -159,6 +174,21 @@ Status tack_metal_fill(Object commands, const Binding* to, std::size_t bytes, st
     const std::string wrongly = part_of(to, bytes, target);
     if (found == nullptr || !wrongly.empty()) return wrong(problem, "a fill of " + wrongly);
     found->steps.emplace_back([=](CommandsObject&) { std::memset(pointer_to(target.start), value, bytes); });
+    return Status::done;
+  });
+}
+
+Status tack_metal_texels(Object commands, const Binding* from, Object texture, std::size_t width, std::size_t height, std::size_t depth,
+                         Problem* problem) {
+  return call<"tack_metal_texels">(problem, none, [&] {
+    const auto found = open_commands(commands);
+    const auto to = find(State::instance().textures, texture);
+    const std::size_t bytes = width * height * depth * sizeof(float);
+    Part source;
+    const std::string wrongly = part_of(from, bytes, source);
+    if (found == nullptr || !wrongly.empty() || to == nullptr || to->texels->texels.size() * sizeof(float) != bytes)
+      return wrong(problem, "a copy of texels, " + wrongly);
+    found->steps.emplace_back([=](CommandsObject&) { std::memcpy(to->texels->texels.data(), pointer_to(source.start), bytes); });
     return Status::done;
   });
 }

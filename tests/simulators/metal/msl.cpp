@@ -6,12 +6,14 @@
 #include <cstdlib>
 #include <map>
 #include <regex>
+#include <set>
 #include <vector>
 
 namespace sim::metal {
 namespace {
 
 constexpr const char* name = "program_source";
+constexpr int first_texture = 40;  // textures are numbered from here, as in msl_builtins.h
 
 // Parameters that the hardware gives, by their attribute; what a kernel function is made of in msl_builtins.h has the same numbers.
 const std::map<std::string, int>& places() {
@@ -34,13 +36,13 @@ void blank(std::string& text, std::size_t from, std::size_t to) {
   }
 }
 
-// The end of a list in parentheses that starts at `open`, and the places of its commas.
+// The end of a list of parameters that starts at `open`, and the places of its commas.
 std::size_t end_of_list(const std::string& text, std::size_t open, std::vector<std::size_t>& commas) {
   int depth = 0;
   for (std::size_t i = open; i < text.size(); ++i) {
     const char c = text[i];
-    if (c == '(' || c == '[') ++depth;
-    if (c == ')' || c == ']') --depth;
+    if (c == '(' || c == '[' || c == '<') ++depth;
+    if (c == ')' || c == ']' || c == '>') --depth;
     if (c == ',' && depth == 1) commas.push_back(i);
     if (depth == 0) return i;
   }
@@ -53,6 +55,7 @@ int place_of(const std::string& parameter) {
   std::smatch found;
   if (!std::regex_search(parameter, found, attribute)) return -1;
   if (found[1] == "buffer" && found[2].matched) return std::atoi(found[2].str().c_str());
+  if (found[1] == "texture" && found[2].matched) return first_texture + std::atoi(found[2].str().c_str());
   const auto known = places().find(found[1]);
   return known == places().end() ? -1 : known->second;
 }
@@ -76,13 +79,27 @@ std::string find_kernels(const std::string& text, std::vector<Kernel>& kernels) 
       if (parameter.find_first_not_of(" \n") == std::string::npos) continue;
       const int place = place_of(parameter);
       if (place < 0) return at_line(text, from, "a kernel's parameter needs an attribute that says what it is: '" + parameter + "'");
-      if (place > 30 && place < 100) return at_line(text, from, "'buffer' attribute parameter is out of bounds: must be between 0 and 30");
+      if (place > 30 && place < first_texture)
+        return at_line(text, from, "'buffer' attribute parameter is out of bounds: must be between 0 and 30");
       kernel.function += ", " + std::to_string(place);
     }
     kernel.function += ">)";
     kernels.push_back(kernel);
   }
   return {};
+}
+
+// Functions that differ in the address spaces of their parameters alone are one function to the host: all but the first are blanked.
+void blank_overloads(const std::string& code, std::string& text) {
+  static const std::regex head(R"(\bstatic\s+inline\s+\w+\s+(\w+\([^)]*\))\s*\{)"), space(R"(\b(?:device|threadgroup|thread|constant)\s+)");
+  std::set<std::string> seen;
+  for (std::sregex_iterator it(code.begin(), code.end(), head), end; it != end; ++it) {
+    if (seen.insert(std::regex_replace((*it)[1].str(), space, "")).second) continue;
+    const auto at = static_cast<std::size_t>(it->position());
+    std::size_t to = at + static_cast<std::size_t>(it->length());
+    for (int depth = 1; depth > 0 && to < code.size(); ++to) depth += code[to] == '{' ? 1 : code[to] == '}' ? -1 : 0;
+    blank(text, at, to);
+  }
 }
 
 }  // namespace
@@ -101,6 +118,7 @@ Translated translate(std::string_view given, bool fast_math) {
     for (std::sregex_iterator it(code.begin(), code.end(), part), end; it != end; ++it)
       blank(text, static_cast<std::size_t>(it->position()), static_cast<std::size_t>(it->position() + it->length()));
   }
+  blank_overloads(code, text);
   out.request.text = mark_shared(std::regex_replace(text, shared, "__shared__$1"));
   out.request.name = name;
   out.request.builtins = "msl_builtins.h";

@@ -1,6 +1,7 @@
 // metal/objects.h -- what the Metal stand-in's handles stand for, and the frame that every call runs in.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -16,6 +17,7 @@
 #include "../engine/module.h"
 #include "../engine/queue.h"
 #include "../engine/table.h"
+#include "../engine/texture.h"
 #include "backends/metal/metal_api.h"
 
 namespace sim::metal {
@@ -27,13 +29,23 @@ struct DeviceObject {};
 
 // Memory that host and kernels share; given back when nothing uses it.
 struct BufferObject {
-  BufferObject(std::uintptr_t address, std::size_t bytes, bool adopted);
+  BufferObject(std::uintptr_t address, std::size_t bytes) : start(address), size(bytes) {}
   ~BufferObject();
   BufferObject(const BufferObject&) = delete;
   BufferObject& operator=(const BufferObject&) = delete;
   const std::uintptr_t start;
   const std::size_t size;
-  const bool wrapped;
+};
+
+// A volume of floats. What kernels get is one object of the engine's for each way of sampling, in the order of `ways`.
+struct TextureObject {
+  TextureObject(std::size_t width, std::size_t height, std::size_t depth);
+  ~TextureObject();
+  TextureObject(const TextureObject&) = delete;
+  TextureObject& operator=(const TextureObject&) = delete;
+  static constexpr std::size_t ways = 3;  // as the samplers of msl_builtins.h have them: nearest, linear, repeat
+  std::shared_ptr<TexelArray> texels;
+  std::array<std::uint64_t, ways> objects{};
 };
 
 // A compiled text.
@@ -75,6 +87,7 @@ struct State {
   Table<LibraryObject> libraries{"libraries", 0x5d03};
   Table<ArchiveObject> archives{"archives", 0x5d04};
   Table<PipelineObject> pipelines{"pipelines", 0x5d05};
+  Table<TextureObject> textures{"volumes", 0x5d08};
   Table<QueueObject> queues{"queues", 0x5d06};
   Table<CommandsObject> commands{"command buffers", 0x5d07};
 };

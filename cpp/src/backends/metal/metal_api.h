@@ -46,7 +46,7 @@ struct DeviceFacts {
   std::uint32_t family;       ///< of Apple's own GPUs: 7 is M1, 8 M2, ...; 0: another maker's
   std::uint32_t max_threads;  ///< of a group
   std::uint64_t group_bytes;  ///< memory that a group's threads share
-  std::uint64_t page_bytes;   ///< what `wrap` takes is a multiple of it
+  std::uint32_t filters;      ///< 1: textures of 32-bit floats can be sampled between their texels
 };
 
 /// A kernel's code for one size of groups.
@@ -59,11 +59,13 @@ struct Binding {
   std::size_t offset;
 };
 
-/// One launch. Buffers are bound to 0, 1, ...; behind them come the constants, if there are any.
+/// One launch. Buffers are bound to 0, 1, ...; behind them come the constants, if there are any. Textures have numbers of their own.
 struct Dispatch {
   Object pipeline;
   const Binding* buffers;
   std::size_t count;
+  const Object* textures;
+  std::size_t texture_count;
   const void* constants;       ///< taken at the call
   std::size_t constant_bytes;  ///< at most `most_constant_bytes`; 0: none
   std::uint64_t groups;
@@ -75,5 +77,7 @@ enum class Progress : int { pending = 0, done = 1, failed = 2 };
 
 inline constexpr std::size_t most_constant_bytes = 4096;  // of setBytes
 inline constexpr std::uint32_t most_buffers = 31;         // that a kernel takes
+inline constexpr std::uint32_t most_textures = 128;       // likewise
+inline constexpr std::uint32_t most_texels = 2048;        // along each dimension of a 3-D texture
 
 }  // namespace tack::metal::abi

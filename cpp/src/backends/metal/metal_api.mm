@@ -2,7 +2,6 @@
 // lies in the files beside.
 #import <Foundation/Foundation.h>
 #import <Metal/Metal.h>
-#include <unistd.h>
 
 #include <cstdio>
 
@@ -97,7 +96,7 @@ Status tack_metal_device(Object* out, DeviceFacts* facts, Problem* problem) {
     facts->family = family_of(device);
     facts->max_threads = static_cast<std::uint32_t>([device maxThreadsPerThreadgroup].width);
     facts->group_bytes = [device maxThreadgroupMemoryLength];
-    facts->page_bytes = static_cast<std::uint64_t>(getpagesize());
+    facts->filters = [device supports32BitFloatFiltering] ? 1 : 0;
     return give(device, nil, out, problem);
   }
 }
@@ -122,13 +121,17 @@ Status tack_metal_buffer(Object device, std::size_t bytes, Object* out, void** c
   }
 }
 
-Status tack_metal_wrap(Object device, void* pages, std::size_t bytes, Object* out, Problem* problem) {
+Status tack_metal_texture(Object device, std::size_t width, std::size_t height, std::size_t depth, Object* out, Problem* problem) {
   @autoreleasepool {
-    return give([object_of<id<MTLDevice>>(device) newBufferWithBytesNoCopy:pages
-                                                                    length:bytes
-                                                                   options:MTLResourceStorageModeShared
-                                                               deallocator:nil],
-                nil, out, problem);
+    MTLTextureDescriptor* descriptor = [[MTLTextureDescriptor alloc] init];
+    descriptor.textureType = MTLTextureType3D;
+    descriptor.pixelFormat = MTLPixelFormatR32Float;
+    descriptor.width = width;
+    descriptor.height = height;
+    descriptor.depth = depth;
+    descriptor.storageMode = MTLStorageModePrivate;
+    descriptor.usage = MTLTextureUsageShaderRead;
+    return give([object_of<id<MTLDevice>>(device) newTextureWithDescriptor:descriptor], nil, out, problem);
   }
 }
 
@@ -219,6 +222,8 @@ Status tack_metal_dispatch(Object commands, const Dispatch* dispatch, Problem* p
     [encoder setComputePipelineState:object_of<id<MTLComputePipelineState>>(dispatch->pipeline)];
     for (std::size_t i = 0; i < dispatch->count; ++i)
       [encoder setBuffer:object_of<id<MTLBuffer>>(dispatch->buffers[i].buffer) offset:dispatch->buffers[i].offset atIndex:i];
+    for (std::size_t i = 0; i < dispatch->texture_count; ++i)
+      [encoder setTexture:object_of<id<MTLTexture>>(dispatch->textures[i]) atIndex:i];
     if (dispatch->constant_bytes != 0) [encoder setBytes:dispatch->constants length:dispatch->constant_bytes atIndex:dispatch->count];
     [encoder dispatchThreadgroups:MTLSizeMake(dispatch->groups, 1, 1) threadsPerThreadgroup:MTLSizeMake(dispatch->threads, 1, 1)];
     [encoder endEncoding];
@@ -245,6 +250,25 @@ Status tack_metal_fill(Object commands, const Binding* to, std::size_t bytes, st
     id<MTLBlitCommandEncoder> encoder = [object_of<id<MTLCommandBuffer>>(commands) blitCommandEncoder];
     if (encoder == nil) return fail(nil, problem);
     [encoder fillBuffer:object_of<id<MTLBuffer>>(to->buffer) range:NSMakeRange(to->offset, bytes) value:value];
+    [encoder endEncoding];
+    return Status::done;
+  }
+}
+
+Status tack_metal_texels(Object commands, const Binding* from, Object texture, std::size_t width, std::size_t height, std::size_t depth,
+                         Problem* problem) {
+  @autoreleasepool {
+    id<MTLBlitCommandEncoder> encoder = [object_of<id<MTLCommandBuffer>>(commands) blitCommandEncoder];
+    if (encoder == nil) return fail(nil, problem);
+    [encoder copyFromBuffer:object_of<id<MTLBuffer>>(from->buffer)
+               sourceOffset:from->offset
+          sourceBytesPerRow:width * sizeof(float)
+        sourceBytesPerImage:width * height * sizeof(float)
+                 sourceSize:MTLSizeMake(width, height, depth)
+                  toTexture:object_of<id<MTLTexture>>(texture)
+           destinationSlice:0
+           destinationLevel:0
+          destinationOrigin:MTLOriginMake(0, 0, 0)];
     [encoder endEncoding];
     return Status::done;
   }

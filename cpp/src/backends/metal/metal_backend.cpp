@@ -1,7 +1,6 @@
 // backends/metal/metal_backend.cpp -- opens the GPU when it is first needed, compiles for it, and says what is missing where there is none.
 #include "backends/metal/metal_backend.h"
 
-#include <algorithm>
 #include <charconv>
 #include <mutex>
 #include <span>
@@ -26,14 +25,18 @@ constexpr std::string_view code_revision = "metal-code-1";
 constexpr std::uint32_t memory_space_of_metal = 0x100;
 constexpr std::string_view arch_prefix = "apple";
 
-/// Throws Error(unsupported) for a kernel that binds more buffers than Metal has.
-void check_buffers(const KernelSource& source) {
-  std::size_t most = 0;
-  for (const EntryPoint& entry : source.entries) most = std::max(most, buffers_of(entry));
-  if (most > abi::most_buffers)
-    throw Error(ErrorCode::unsupported, text("Kernel '", source.name, "': it needs ", most,
-                                             " buffers, one for each array and one for all scalars; the limit on Metal is ",
-                                             abi::most_buffers, ". Put several arrays into one, or split the kernel."));
+/// Throws Error(unsupported) for a kernel that binds more buffers or textures than Metal has.
+void check_bindings(const KernelSource& source) {
+  const auto check = [&source](std::size_t needed, std::uint32_t limit, std::string_view what, std::string_view advice) {
+    if (needed > limit)
+      throw Error(ErrorCode::unsupported,
+                  text("Kernel '", source.name, "' needs ", needed, ' ', what, "; the limit on Metal is ", limit, ". ", advice));
+  };
+  for (const EntryPoint& entry : source.entries) {
+    check(buffers_of(entry), abi::most_buffers, "buffers, one for each array and one for all scalars",
+          "Put several arrays into one, or split the kernel.");
+    check(textures_of(entry), abi::most_textures, "textures", "Split the kernel.");
+  }
 }
 
 /// TACK_DUMP_MSL: the text as a file in /tmp. Its name tells texts apart; one that is there is the same text.
@@ -83,7 +86,7 @@ class MetalBackend final : public Backend {
   }
 
   std::vector<std::byte> compile(RuntimeImpl& runtime, const KernelSource& source) override {
-    check_buffers(source);
+    check_bindings(source);
     if (runtime.config.dump_msl) dump(runtime.log, source);
     const Gpu& one = gpu(runtime);
     return metal::compile(one.metal, runtime.log, one.device.get(), source, capabilities_of(one.facts.family).block);

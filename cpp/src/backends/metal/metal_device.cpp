@@ -46,6 +46,7 @@ Capabilities capabilities_of(std::uint32_t family) {
   can.atomic_dtypes = static_cast<DTypeSet>(bit_of(i32) | bit_of(u32) | bit_of(f32));
   can.supports_f64 = false;
   can.supports_images = true;
+  can.max_image.fill(abi::most_texels);
   can.f32_denormals = false;  // Metal leaves it open whether subnormal results become 0
   can.host_addressable = true;
   can.shared_bytes = std::uint64_t{32} << 10;
@@ -62,24 +63,25 @@ Gpu::Gpu(const Metal& functions) : metal(functions), device(functions) {
 }
 
 MetalDevice::MetalDevice(const Gpu& gpu, Log& log)
-    : gpu_(gpu),
-      metal_(gpu.metal),
-      log_(log),
-      memory_(gpu.metal, gpu.device.get(), static_cast<std::size_t>(gpu.facts.page_bytes)),
-      queue_(gpu.metal, log, gpu.device.get()) {
+    : gpu_(gpu), metal_(gpu.metal), log_(log), memory_(gpu.metal, gpu.device.get()), queue_(gpu.metal, log, gpu.device.get()) {
   capabilities_ = capabilities_of(gpu.facts.family);
   capabilities_.device_name = gpu.facts.name;
   capabilities_.max_group = gpu.facts.max_threads;
   capabilities_.shared_bytes = gpu.facts.group_bytes;
+  capabilities_.supports_images = gpu.facts.filters != 0;
 }
 
 abi::Binding MetalDevice::place_of(const void* pointer) const {
   const std::optional<abi::Binding> found = memory_.find(pointer);
   if (!found)
-    throw Error(
-        ErrorCode::invalid_argument,
-        "An array's memory is none of the Metal device's: it was freed, or is another library's and was not given to tack as such.");
+    throw Error(ErrorCode::invalid_argument,
+                "An array's memory is none of the Metal device's: it was freed, or is another library's, which Metal cannot use.");
   return *found;
+}
+
+bool MetalDevice::addresses(const void* pointer, std::size_t bytes) const noexcept {
+  const std::optional<abi::Binding> first = memory_.find(pointer), last = memory_.find(static_cast<const std::byte*>(pointer) + bytes - 1);
+  return first && last && first->buffer == last->buffer;
 }
 
 Ref MetalDevice::temporary(std::size_t bytes, void*& contents) const {
@@ -144,6 +146,36 @@ void MetalDevice::fill(void* destination, const void* element, std::size_t size,
   });
 }
 
+/// Samplers are in the kernels' text, so that one texture serves them all. Commands that use it keep it alive.
+class MetalDevice::Texture final : public TextureImpl {
+ public:
+  Texture(MetalDevice& device, std::array<std::size_t, 3> shape) : device_(device), shape_(shape), texture_(device.metal_) {
+    abi::Problem problem;
+    const auto& make = device_.metal_.texture;
+    if (make(device_.gpu_.device.get(), shape[2], shape[1], shape[0], texture_.place(), &problem) == abi::Status::done) return;
+    // There is one reason for which Metal makes no texture of a size that it takes.
+    Error::Fields fields = device_.metal_.error_of("make a texture", problem, make.symbol).fields();
+    fields.code = ErrorCode::out_of_memory;
+    throw Error(std::move(fields));
+  }
+  std::uint64_t handle() const noexcept override { return reinterpret_cast<std::uintptr_t>(texture_.get()); }
+  void update(const void* texels) override {
+    const abi::Binding from = device_.place_of(texels);
+    device_.queue_.submit("texture", [&](abi::Object commands) {
+      device_.metal_("copy texels", device_.metal_.texels, commands, &from, texture_.get(), shape_[2], shape_[1], shape_[0]);
+    });
+  }
+
+ private:
+  MetalDevice& device_;
+  const std::array<std::size_t, 3> shape_;
+  Ref texture_;
+};
+
+std::unique_ptr<TextureImpl> MetalDevice::make_texture(std::array<std::size_t, 3> shape, Sampling /*sampling*/) {
+  return std::make_unique<Texture>(*this, shape);
+}
+
 std::unique_ptr<ModuleImpl> MetalDevice::load(std::span<const std::byte> binary, const KernelSource& source) {
   return std::make_unique<MetalModule>(metal_, log_, gpu_.device.get(), binary, source, capabilities_.block);
 }
@@ -152,6 +184,7 @@ void MetalDevice::launch(const LaunchCommand& command) {
   const auto& module = *static_cast<const MetalModule*>(command.module);
   const MetalModule::Entry& entry = module.entry(command.entry);
   std::array<abi::Binding, abi::most_buffers> buffers;
+  std::array<abi::Object, abi::most_textures> textures;
   std::array<std::uint64_t, abi::most_constant_bytes / sizeof(std::uint64_t)> few;
   Ref more;
   std::uint64_t* constants = few.data();
@@ -164,16 +197,21 @@ void MetalDevice::launch(const LaunchCommand& command) {
     dispatch.constants = constants;
     dispatch.constant_bytes = entry.constants * sizeof(std::uint64_t);
   }
+  // NOLINTBEGIN(performance-no-int-to-ptr): words are addresses, handles and numbers
   for (std::size_t i = 0; i < command.words.size(); ++i) {
-    if (entry.address[i])
-      // NOLINTNEXTLINE(performance-no-int-to-ptr)
-      buffers[dispatch.count++] = place_of(reinterpret_cast<const void*>(static_cast<std::uintptr_t>(command.words[i])));
+    const auto pointer = reinterpret_cast<void*>(static_cast<std::uintptr_t>(command.words[i]));
+    if (entry.places[i] == Place::buffer)
+      buffers[dispatch.count++] = place_of(pointer);
+    else if (entry.places[i] == Place::texture)
+      textures[dispatch.texture_count++] = pointer;
     else
       *constants++ = command.words[i];
   }
+  // NOLINTEND(performance-no-int-to-ptr)
   if (more) buffers[dispatch.count++] = {more.get(), 0};
   dispatch.pipeline = entry.pipeline.get();
   dispatch.buffers = buffers.data();
+  dispatch.textures = textures.data();
   dispatch.threads = entry.group;
   dispatch.groups = static_cast<std::uint64_t>(entry.whole_groups ? command.iterations : (command.iterations - 1) / entry.group + 1);
   queue_.submit(module.kernel(), [&](abi::Object commands) { metal_("launch it", metal_.dispatch, commands, &dispatch); });

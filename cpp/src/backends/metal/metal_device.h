@@ -1,6 +1,7 @@
 // backends/metal/metal_device.h -- an Apple silicon GPU as a device.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -37,11 +38,14 @@ class MetalDevice final : public DeviceImpl {
   void download(void* destination, const void* source, std::size_t bytes) override;
   void copy(void* destination, const void* source, std::size_t bytes) override;
   void fill(void* destination, const void* element, std::size_t size, std::size_t count) override;
+  std::unique_ptr<TextureImpl> make_texture(std::array<std::size_t, 3> shape, Sampling sampling) override;
   std::unique_ptr<ModuleImpl> load(std::span<const std::byte> binary, const KernelSource& source) override;
   void launch(const LaunchCommand& command) override;
   void synchronize() override { queue_.wait(); }
+  bool addresses(const void* pointer, std::size_t bytes) const noexcept override;
 
  private:
+  class Texture;
   abi::Binding place_of(const void* pointer) const;
   /// New memory for the time of some commands.
   Ref temporary(std::size_t bytes, void*& contents) const;

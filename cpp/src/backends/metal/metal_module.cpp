@@ -9,15 +9,30 @@
 namespace tack::metal {
 
 namespace {
-bool is_address(const ParamSlot& slot) noexcept {
-  return slot.kind == ParamKind::pointer || slot.kind == ParamKind::scratch || slot.kind == ParamKind::records;
+Place place_of(const ParamSlot& slot) noexcept {
+  switch (slot.kind) {
+    case ParamKind::pointer:
+    case ParamKind::scratch:
+    case ParamKind::records:
+      return Place::buffer;
+    case ParamKind::texture:
+      return Place::texture;
+    default:
+      return Place::constant;
+  }
 }
+
+std::size_t count(const EntryPoint& entry, Place place) noexcept {
+  const auto is_there = [place](const ParamSlot& slot) { return place_of(slot) == place; };
+  return static_cast<std::size_t>(std::count_if(entry.params.begin(), entry.params.end(), is_there));
+}
+
 }  // namespace
 
 std::size_t buffers_of(const EntryPoint& entry) noexcept {
-  const auto addresses = static_cast<std::size_t>(std::count_if(entry.params.begin(), entry.params.end(), is_address));
-  return addresses + (addresses == entry.params.size() ? 0 : 1);
+  return count(entry, Place::buffer) + (count(entry, Place::constant) == 0 ? 0 : 1);
 }
+std::size_t textures_of(const EntryPoint& entry) noexcept { return count(entry, Place::texture); }
 
 MetalModule::MetalModule(const Metal& metal, Log& log, abi::Object device, std::span<const std::byte> binary, const KernelSource& source,
                          std::uint32_t block)
@@ -27,8 +42,8 @@ MetalModule::MetalModule(const Metal& metal, Log& log, abi::Object device, std::
     Entry entry;
     entry.group = group_of(point, block);
     entry.whole_groups = point.whole_groups;
-    for (const ParamSlot& slot : point.params) entry.address.push_back(is_address(slot));
-    entry.constants = static_cast<std::size_t>(std::count(entry.address.begin(), entry.address.end(), false));
+    for (const ParamSlot& slot : point.params) entry.places.push_back(place_of(slot));
+    entry.constants = count(point, Place::constant);
     abi::PipelineFacts facts{};
     entry.pipeline = code.pipeline(point.symbol, entry.group, facts);
     if (entry.group > facts.max_threads)

@@ -13,8 +13,12 @@
 
 namespace tack::metal {
 
-/// How many buffers an entry binds: one for each address, and one more for all its other words.
+/// Where a word of a launch goes.
+enum class Place : std::uint8_t { buffer, texture, constant };
+
+/// How many buffers an entry binds: one for each address, and one more for all its numbers.
 std::size_t buffers_of(const EntryPoint& entry) noexcept;
+std::size_t textures_of(const EntryPoint& entry) noexcept;
 
 /// Lives no longer than its device.
 class MetalModule final : public ModuleImpl {
@@ -23,8 +27,8 @@ class MetalModule final : public ModuleImpl {
     Ref pipeline;
     std::uint32_t group = 0;    // threads
     bool whole_groups = false;  // as EntryPoint::whole_groups
-    std::vector<bool> address;  // for each word: whether it is bound as a buffer rather than put among the constants
-    std::size_t constants = 0;  // words that are none
+    std::vector<Place> places;  // of each word
+    std::size_t constants = 0;  // how many words are
   };
   /// `block`: threads of a group where an entry does not say. Throws Error(corrupt) for bytes that are no code of Metal's, Error(driver)
   /// for an entry whose groups are too large for its code.

@@ -5,6 +5,10 @@
 #import <Foundation/Foundation.h>
 
 typedef enum : NSUInteger { MTLResourceStorageModeShared = 0 } MTLResourceOptions;
+typedef enum : NSUInteger { MTLStorageModePrivate = 2 } MTLStorageMode;
+typedef enum : NSUInteger { MTLTextureType3D = 7 } MTLTextureType;
+typedef enum : NSUInteger { MTLTextureUsageShaderRead = 1 } MTLTextureUsage;
+typedef enum : NSUInteger { MTLPixelFormatR32Float = 55 } MTLPixelFormat;
 typedef enum : NSUInteger { MTLPipelineOptionNone = 0 } MTLPipelineOption;
 typedef enum : NSUInteger { MTLLanguageVersion3_0 = 196608 } MTLLanguageVersion;
 typedef enum : NSInteger { MTLMathModeSafe = 0, MTLMathModeFast = 2 } MTLMathMode;
@@ -18,6 +22,13 @@ typedef struct {
   NSUInteger depth;
 } MTLSize;
 static inline MTLSize MTLSizeMake(NSUInteger width, NSUInteger height, NSUInteger depth) { return MTLSize{width, height, depth}; }
+
+typedef struct {
+  NSUInteger x;
+  NSUInteger y;
+  NSUInteger z;
+} MTLOrigin;
+static inline MTLOrigin MTLOriginMake(NSUInteger x, NSUInteger y, NSUInteger z) { return MTLOrigin{x, y, z}; }
 
 @protocol MTLFunction <NSObject>
 @end
@@ -63,9 +74,23 @@ static inline MTLSize MTLSizeMake(NSUInteger width, NSUInteger height, NSUIntege
 - (void*)contents;
 @end
 
+@protocol MTLTexture <NSObject>
+@end
+
+@interface MTLTextureDescriptor : NSObject
+@property MTLTextureType textureType;
+@property MTLPixelFormat pixelFormat;
+@property NSUInteger width;
+@property NSUInteger height;
+@property NSUInteger depth;
+@property MTLStorageMode storageMode;
+@property MTLTextureUsage usage;
+@end
+
 @protocol MTLComputeCommandEncoder <NSObject>
 - (void)setComputePipelineState:(id<MTLComputePipelineState>)state;
 - (void)setBuffer:(id<MTLBuffer>)buffer offset:(NSUInteger)offset atIndex:(NSUInteger)index;
+- (void)setTexture:(id<MTLTexture>)texture atIndex:(NSUInteger)index;
 - (void)setBytes:(const void*)bytes length:(NSUInteger)length atIndex:(NSUInteger)index;
 - (void)dispatchThreadgroups:(MTLSize)threadgroups threadsPerThreadgroup:(MTLSize)threads;
 - (void)endEncoding;
@@ -77,6 +102,15 @@ static inline MTLSize MTLSizeMake(NSUInteger width, NSUInteger height, NSUIntege
               toBuffer:(id<MTLBuffer>)destination
      destinationOffset:(NSUInteger)destination_offset
                   size:(NSUInteger)size;
+- (void)copyFromBuffer:(id<MTLBuffer>)source
+          sourceOffset:(NSUInteger)source_offset
+     sourceBytesPerRow:(NSUInteger)row
+   sourceBytesPerImage:(NSUInteger)image
+            sourceSize:(MTLSize)size
+             toTexture:(id<MTLTexture>)texture
+      destinationSlice:(NSUInteger)slice
+      destinationLevel:(NSUInteger)level
+     destinationOrigin:(MTLOrigin)origin;
 - (void)fillBuffer:(id<MTLBuffer>)buffer range:(NSRange)range value:(unsigned char)value;
 - (void)endEncoding;
 @end
@@ -99,13 +133,11 @@ static inline MTLSize MTLSizeMake(NSUInteger width, NSUInteger height, NSUIntege
 @property(readonly) NSString* name;
 @property(readonly) MTLSize maxThreadsPerThreadgroup;
 @property(readonly) NSUInteger maxThreadgroupMemoryLength;
+@property(readonly) BOOL supports32BitFloatFiltering;
+- (id<MTLTexture>)newTextureWithDescriptor:(MTLTextureDescriptor*)descriptor;
 - (BOOL)supportsFamily:(MTLGPUFamily)family;
 - (id<MTLCommandQueue>)newCommandQueue;
 - (id<MTLBuffer>)newBufferWithLength:(NSUInteger)length options:(MTLResourceOptions)options;
-- (id<MTLBuffer>)newBufferWithBytesNoCopy:(void*)pointer
-                                   length:(NSUInteger)length
-                                  options:(MTLResourceOptions)options
-                              deallocator:(void (^)(void* pointer, NSUInteger length))deallocator;
 - (id<MTLLibrary>)newLibraryWithSource:(NSString*)source options:(MTLCompileOptions*)options error:(NSError**)error;
 - (id<MTLLibrary>)newLibraryWithURL:(NSURL*)url error:(NSError**)error;
 - (id<MTLComputePipelineState>)newComputePipelineStateWithDescriptor:(MTLComputePipelineDescriptor*)descriptor
