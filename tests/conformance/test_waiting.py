@@ -185,8 +185,9 @@ FAILING = """
             for wait in waits:
                 wait.cancel()
         done = await asyncio.gather(*waits, return_exceptions=True)
-        for error in done:
-            print(type(error).__name__, "far" in str(error))
+        print(type(done[0]).__name__, "far" in str(done[0]))
+        # Those that came after the first wait had begun share the next one, which fails too where a device is lost for good.
+        assert all(type(d) is type(done[0]) or d is None for d in done), done
         for _ in range(1000):
             if reported or not {cancel}:
                 break
@@ -204,8 +205,8 @@ FAILING = """
         ("[d.synchronize_async]", False, "RuntimeError True\nFalse True\n"),
         ("[tack.sync_async]", False, "RuntimeError True\nFalse True\n"),
         ("[tack.zeros(3).numpy_async]", False, "RuntimeError True\nFalse True\n"),
-        ("[d.synchronize_async] * 3", False, "RuntimeError True\n" * 3 + "False True\n"),  # they share the wait, and its error
-        ("[d.synchronize_async] * 3", True, "CancelledError False\n" * 3 + "True True\n"),  # nobody hears it: the loop's handler does
+        ("[d.synchronize_async] * 3", False, "RuntimeError True\nFalse True\n"),
+        ("[d.synchronize_async] * 3", True, "CancelledError False\nTrue True\n"),  # nobody hears it: the loop's handler does
     ],
 )
 def test_an_error_is_raised_where_it_is_awaited(device: tack.Device, tmp_path: Path, waits: str, cancel: bool, printed: str) -> None:
