@@ -48,6 +48,8 @@ class Dispatch(ctypes.Structure):
         ("pipeline", c_void_p),
         ("buffers", ctypes.POINTER(Binding)),
         ("count", c_size_t),
+        ("textures", c_void_p),
+        ("texture_count", c_size_t),
         ("constants", c_void_p),
         ("constant_bytes", c_size_t),
         ("groups", c_uint64),
@@ -100,7 +102,7 @@ class Gpu:
         bound = (Binding * max(len(buffers), 1))(*(b if isinstance(b, Binding) else Binding(b, 0) for b in buffers))
         words = (c_uint64 * max(len(constants or ()), 1))(*(constants or ()))
         at = ctypes.cast(words, c_void_p)
-        launch = Dispatch(pipeline, bound, len(buffers), at, 8 * len(constants or ()), groups, threads)
+        launch = Dispatch(pipeline, bound, len(buffers), None, 0, at, 8 * len(constants or ()), groups, threads)
         self.call("dispatch", commands, byref(launch))
         self.library.tack_metal_commit(commands)
         return commands
