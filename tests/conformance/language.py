@@ -43,7 +43,7 @@ def kernel(text: str, /, **names: Any) -> Any:
 
 def here(value: Any) -> Any:
     """A NumPy array as it is where the default device can use it in place, else a copy there; anything else as it is."""
-    return tack.array(value) if isinstance(value, np.ndarray) and not tack.get_default_device().host_addressable else value
+    return tack.array(value) if isinstance(value, np.ndarray) and tack.get_default_device().type != "cpu" else value
 
 
 def values(expressions: list[str], dtype: Any, /, *arguments: Any, setup: str = "", params: str = "", **names: Any) -> list[Any]:

@@ -242,7 +242,7 @@ def test_infinities(device: tack.Device, how: Any) -> None:
 
 def test_empty_arrays(device: tack.Device) -> None:
     for shape in (0, (3, 0), (0, 4, 0)):
-        for dtype in (tack.f32, tack.f64, tack.i32, tack.u64):
+        for dtype in (tack.f32, tack.i32, tack.u64, *([tack.f64] if device.supports_f64 else [])):
             a = tack.zeros(shape, dtype=dtype)
             assert a.sum() == 0 and type(a.sum()) is (float if dtype.is_float else int)
             for method in (a.min, a.max, a.mean):
@@ -260,7 +260,9 @@ def test_sums_of_integers_are_exact(device: tack.Device, dtype: tack.DType) -> N
 
 def test_means(device: tack.Device) -> None:
     assert tack.array([1, 2, 4, 5]).mean() == 3.0 and tack.array([0.5, 1.5]).mean() == 1.0
-    assert tack.arange(10, dtype=tack.f64)[::3].mean() == 4.5
+    assert tack.arange(10, dtype=tack.f32)[::3].mean() == 4.5
+    if device.supports_f64:
+        assert tack.arange(10, dtype=tack.f64)[::3].mean() == 4.5
 
 
 def test_reductions_run_on_the_arrays_device_whatever_the_default(device: tack.Device) -> None:

@@ -45,7 +45,6 @@ def other(device: tack.Device) -> tack.Device:
 
 
 @pytest.mark.needs("numbers")
-@pytest.mark.needs("numbers")
 def test_a_bare_name_is_the_same_object_as_its_numbered_device(device: tack.Device) -> None:
     assert tack.device(f"{device.type}:{device.index}") is device is tack.device(device.type)
     assert str(device) == f"{device.type}:{device.index}" and device.type == get_backend().name

@@ -1,0 +1,181 @@
+"""Metal: memory that host and GPU share, the limit of buffers, the archive of a second process, dumped MSL, every function failing once."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import child
+import numpy as np
+import pytest
+
+import tack
+
+pytestmark = pytest.mark.needs("Metal")
+
+
+@tack.kernel
+def add_one(x):
+    for i in range(x.shape[0]):
+        x[i] = x[i] + 1
+
+
+def test_the_device_is_called_metal_and_has_no_number(device: tack.Device) -> None:
+    assert tack.device("metal") is device and str(device) == "metal" and tack.device_count("metal") == 1
+    assert device.arch.startswith("apple") and device.device_name
+    assert not device.supports_f64 and device.supports_workgroups and device.queued and device.host_addressable
+    assert device._backend.supported_atomic_dtypes == {tack.i32, tack.u32, tack.f32}
+    assert device.max_iterations == 1 << 32
+
+
+def test_an_array_and_the_hosts_view_are_one_allocation(device: tack.Device) -> None:
+    x = tack.zeros(100)
+    view = np.asarray(x, copy=False) if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else np.asarray(memoryview(x))
+    assert view.ctypes.data == x.pointer
+    add_one(x)
+    assert x.numpy() is not view and x.numpy().ctypes.data != x.pointer, "numpy() copies"
+    assert view[5] == 1.0
+    view[5] = 7.0
+    add_one(x)
+    assert x[5] == 8.0
+
+
+def many(arrays: int, scalars: int, name: str) -> object:
+    """A kernel of so many arrays and scalars, which adds all of them up in each element of the first."""
+    a, s = [f"a{i}" for i in range(arrays)], [f"s{i}" for i in range(scalars)]
+    total = " + ".join([f"{x}[i]" for x in a] + s)
+    text = f"@tack.kernel\ndef {name}({', '.join(a + s)}):\n    for i in range(a0.shape[0]):\n        a0[i] = {total}\n"
+    from language import define
+
+    return define(text)[name]
+
+
+def test_thirty_arrays_and_forty_scalars_are_taken(device: tack.Device) -> None:
+    kernel = many(30, 40, "wide")
+    arrays = [tack.full(10, float(i)) for i in range(30)]
+    kernel(*arrays, *(float(i) for i in range(40)))  # type: ignore[operator]
+    assert arrays[0].tolist() == [float(sum(range(30)) + sum(range(40)))] * 10
+
+
+def test_more_scalars_than_fit_into_a_command_lie_in_a_buffer(device: tack.Device) -> None:
+    kernel = many(1, 520, "wider")
+    a = tack.zeros(4)
+    kernel(a, *(1.0 for _ in range(520)))  # type: ignore[operator]
+    assert a.tolist() == [520.0] * 4
+
+
+def test_thirty_one_arrays_and_a_scalar_are_too_many(device: tack.Device) -> None:
+    kernel = many(31, 1, "too_wide")
+    compiled = device.compiled
+    with pytest.raises(NotImplementedError, match=r"Kernel 'too_wide' needs 32 buffers, .*; the limit on Metal is 31\."):
+        kernel(*(tack.zeros(4) for _ in range(31)), 1.0)  # type: ignore[operator]
+    assert device.compiled == compiled
+
+
+CACHED = """
+    import tack
+    tack.set_default_device("metal")
+
+    @tack.kernel
+    def scale(x, factor):
+        for i in range(x.shape[0]):
+            x[i] = x[i] * factor
+
+    x = tack.ones(1000)
+    scale(x, 3.0)
+    print(x.sum(), x.min())
+"""
+
+
+@pytest.mark.needs("simulator")
+def test_a_second_process_makes_no_msl_compile_call(device: tack.Device, tmp_path: Path) -> None:
+    first = child.run(CACHED, tmp_path)
+    assert first.out == "3000.0 3.0\n" and first.calls("libtackmetal", "tack_metal_compile") == 3
+    second = child.run(CACHED, tmp_path)
+    assert second.out == first.out and second.calls("libtackmetal", "tack_metal_compile") == 0
+
+
+def test_dumped_msl_is_what_is_compiled(device: tack.Device, tmp_path: Path) -> None:
+    program = """
+        import glob, os, tack
+
+        @tack.kernel
+        def dumped_by_a_test(x):
+            for i in range(x.shape[0]):
+                x[i] = 1.5
+
+        x = tack.zeros(4, device="metal")
+        dumped_by_a_test(x)
+        (path,) = glob.glob("/tmp/tack-dumped_by_a_test-*.metal")
+        text = open(path).read()
+        os.remove(path)
+        assert text == tack.inspect(dumped_by_a_test, x, mode="source"), text
+        print("the same")
+    """
+    environment = {"TACK_DUMP_MSL": "1", "TACK_CACHE": "0"}
+    assert child.run(program, tmp_path, environment=environment).out == "the same\n"
+
+
+def test_msl_can_be_printed_for_a_gpu_that_is_not_there(device: tack.Device) -> None:
+    assert "kernel void" in tack.compile(add_one, tack.f32[:], target="metal:apple9").source
+    with pytest.raises(ValueError, match="'apple5' is no architecture"):
+        tack.compile(add_one, tack.f32[:], target="metal:apple5")
+
+
+USES = """
+    import gc, tack
+
+    @tack.kernel
+    def add(x, y, n):
+        for i in range(x.shape[0]):
+            x[i] = x[i] + y[i] * n
+
+    def program():
+        x = tack.zeros(5000, device="metal")
+        y = tack.array([1.0] * 5000, device="metal")
+        add(x, y, 2.0)
+        x[7] = 5.0
+        y.fill(3.0)
+        z = x.copy()
+        add(z, y, 1.0)
+        found = z.numpy().sum(), x.sum(), z[7]
+        tack.sync()
+        return [float(f) for f in found]
+
+    expected = [5.0 * 5000 + 3.0, 2.0 * 5000 + 3.0, 8.0]
+
+    def attempt():
+        try:
+            found = program()
+        except (RuntimeError, MemoryError) as error:  # the classes that users are told of
+            return type(error).__name__, str(error)
+        assert found == expected, found
+        return None
+
+    failed = attempt()
+    if failed:
+        print(*failed)
+        gc.collect()
+        failed = attempt()       # the device is usable after
+    print("usable" if failed is None else failed)
+"""
+
+
+@pytest.mark.needs("simulator")
+@pytest.mark.parametrize("step", [pytest.param(7, id="some"), pytest.param(1, id="all", marks=pytest.mark.long)])
+def test_every_function_fails_once(device: tack.Device, tmp_path: Path, step: int) -> None:
+    child.run(USES, tmp_path)  # fills the kernel cache
+    n, told = 1, 0
+    while True:
+        ended = child.run(USES, tmp_path, fail=f"libtackmetal:{n}:3")
+        assert ended.out.endswith("usable\n"), (n, ended.out, ended.err)
+        told += "Metal" in ended.out
+        if ended.counted["libtackmetal"]["injected"] == 0:
+            break
+        n += step
+    assert n > 20 and told >= n // step // 2, (n, told)
+
+
+def test_the_stand_in_is_what_a_setting_names(device: tack.Device) -> None:
+    if "TACK_SIM_SUPPORT" in os.environ:
+        assert "no hardware" in device.device_name
