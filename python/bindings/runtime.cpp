@@ -94,7 +94,8 @@ void bind_runtime(nb::module_& m) {
       nb::arg("spec"), nb::arg("num_threads") = nb::none(), nb::arg("context") = 0, nb::arg("device") = 0,
       nb::sig("def device(spec: str, num_threads: int | None = None, context: int = 0, device: int = 0) -> Device"),
       "The device called ``spec`` (\"cpu\", \"cuda\", \"cuda:1\", ...); asked for twice, the same object. ``num_threads`` makes a separate "
-      "CPU device; ``context`` and ``device``, handles of an application's, a Level Zero device there.\n\nValueError for an unknown name or option, RuntimeError when the device cannot start.");
+      "CPU device; ``context`` and ``device``, handles of an application's, a Level Zero device there.\n\nValueError for an unknown name "
+      "or option, RuntimeError when the device cannot start.");
   m.def(
       "device_count", [](const std::string& type) { return state().runtime->device_count(type); }, nb::arg("type"),
       nb::call_guard<ReleaseGil>(), "How many devices of a type there are; 0 without a driver. ValueError for an unknown type.");
