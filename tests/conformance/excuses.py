@@ -23,6 +23,16 @@ UNSUPPORTED: tuple[Excuse, ...] = (
     Excuse("metal", "test_language_floats.py::test_domain_errors_give_nan_or_infinity", "f64"),
     Excuse("metal", "test_language_functions.py::test_several_results_nested_and_unpacked", "f64"),
     Excuse("metal", "test_language_functions.py::test_functions_are_generic", "f64"),
+    Excuse("metal", "test_language_numbers.py::test_the_type_of_every_pair", "f64"),
+    Excuse("metal", "test_language_numbers.py::test_python_numbers_take_the_dtype_they_meet", "f64"),
+    Excuse("metal", "test_language_numbers.py::test_alone_they_are_i64_and_the_kernels_float", "f64"),
+    Excuse("metal", "test_language_numbers.py::test_numpy_scalars_and_casts_are_strong", "f64"),
+    Excuse("metal", "test_language_numbers.py::test_expressions_of_constants_fold_as_python_does", "f64"),
+    Excuse("metal", "test_language_numbers.py::test_bools_are_weak_ints_in_arithmetic_and_bools_in_logic", "f64"),
+    *(
+        Excuse("metal", f"test_language_numbers.py::test_every_kind_of_scalar_argument?metal*-{value}?", "f64")
+        for value in ("2.5", "True", "value2", "0.1", "value4", "value5", "value6", "-0.0", "nan", "9223372036854775808")
+    ),
 )
 
 EXPECTED_FAILURE: tuple[Excuse, ...] = (
