@@ -187,7 +187,7 @@ TACK_ZE_CONSTANTS(X)
 TACK_ZE_STRUCTURES(X)
 #undef X
 static_assert(sizeof(GroupCount) == sizeof(::ze_group_count_t));
-FIELDS
+MEMBERS_OF_ZE
 }
 """
 
@@ -228,8 +228,8 @@ def vendor(request: pytest.FixtureRequest) -> Iterator[tuple[Path, str]]:
     package, name, program = HEADERS[request.param]
     path = header(package, name)
     program %= SAME
-    if "FIELDS" in program:
-        program = program.replace("FIELDS", level_zero_fields((ROOT / "third_party/level_zero/ze_abi.h").read_text(), path.read_text()))
+    if "MEMBERS_OF_ZE" in program:
+        program = program.replace("MEMBERS_OF_ZE", level_zero_fields((ROOT / "third_party/level_zero/ze_abi.h").read_text(), path.read_text()))
     yield path.parent, program
 
 

@@ -27,7 +27,8 @@ def suite(pytester: pytest.Pytester, unsupported: str = "", failing: str = "") -
     """A conformance folder with the real conftest and other excuses."""
     folder = pytester.mkpydir("tests") / "conformance"
     folder.mkdir()
-    (folder / "conftest.py").write_text((CONFORMANCE / "conftest.py").read_text())
+    for name in ("conftest.py", "recorder.py"):
+        (folder / name).write_text((CONFORMANCE / name).read_text())
     (pytester.path / "conftest.py").write_text((CONFORMANCE.parent / "conftest.py").read_text())
     text = (CONFORMANCE / "excuses.py").read_text()
     for name, entries in (("UNSUPPORTED", unsupported), ("EXPECTED_FAILURE", failing)):
