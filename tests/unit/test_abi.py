@@ -187,7 +187,7 @@ TACK_ZE_CONSTANTS(X)
 TACK_ZE_STRUCTURES(X)
 #undef X
 static_assert(sizeof(GroupCount) == sizeof(::ze_group_count_t));
-MEMBERS_OF_ZE
+MEMBERS
 }
 """
 
@@ -228,8 +228,9 @@ def vendor(request: pytest.FixtureRequest) -> Iterator[tuple[Path, str]]:
     package, name, program = HEADERS[request.param]
     path = header(package, name)
     program %= SAME
-    if "MEMBERS_OF_ZE" in program:
-        program = program.replace("MEMBERS_OF_ZE", level_zero_fields((ROOT / "third_party/level_zero/ze_abi.h").read_text(), path.read_text()))
+    if request.param == "level_zero":
+        members = level_zero_fields((ROOT / "third_party/level_zero/ze_abi.h").read_text(), path.read_text())
+        program = program.replace("MEMBERS", members)
     yield path.parent, program
 
 

@@ -87,6 +87,22 @@ def k(lo, hi, a_i8, a_u32, o_i8, o_i32):
     assert all("freeze" in function for function in by_lanes)
 
 
+def test_what_a_divisor_is_known_to_be_holds_in_lanes_that_are_on_alone() -> None:
+    """Seed 6001390: the test for 0 went, as the divisor's interval has none, and a lane that was off divided by 0."""
+    text = """\
+@tack.kernel(exact=True)
+def k(lo, hi, p, a_i8, a_u16, o_i64):
+    for i in range(lo, hi):
+        if a_i8[i % 64] > 3:
+            v = tack.i64(a_u16[i % 64]) + 3
+            o_i64[0, i] = p // v
+"""
+    compiled = Compiled(text, ["lo", "hi", "p", "a_i8", "a_u16", "o_i64"], 2)
+    llvm_ir = build_source(compiled.ir, target_of(compiled.device), math).text
+    assert "or i1 false" not in llvm_ir
+    assert "select i1 false" not in llvm_ir
+
+
 def test_the_high_part_of_a_product_as_16_bits() -> None:
     """LLVM 22 lost the product where a shift by 32 or more of one of sign-extended numbers was cut to 16 bits."""
     text = """\

@@ -282,6 +282,8 @@ class _Narrowing:
                     return
             else:
                 arguments = tuple(self._low_part(a, out) if a.type == i64 else self._value(a, out) for a in node.args)
+                if node.op in ("quot", "rem") and arguments[1].op != "const" and self.flow.uniform(node.args[1]):
+                    arguments = arguments[0], _divisor(arguments[1], out)
                 self._now[node] = Instr(node.op, i32, arguments, node.attr, node.loc)
         elif (_converted(node, self.flow) or _compared(node, self.flow)) and all(map(self._at_hand, node.args)):
             self._now[node] = Instr(node.op, node.type, tuple(self._low_part(a, out) for a in node.args), node.attr, node.loc)
@@ -295,7 +297,10 @@ class _Narrowing:
         out.append(self._now[node])
 
     def _known(self, node: Instr) -> bool | None:
-        """A comparison's answer, where the intervals tell."""
+        """A comparison's answer, where the intervals tell. They do not of the tests that keep a division from trapping, whose divisor is
+        frozen: it is in its interval in lanes that are on alone, and others divide too."""
+        if any(a.op == "freeze" for a in node.args):
+            return None
         if node.op not in _COMPARE or node.args[0].type != i64 or node.args[1].type != i64:
             return None
         x, y = (self.ranges.interval(a) for a in node.args)
@@ -325,6 +330,19 @@ class _Narrowing:
             out.append(new)
             return new
         return _emit(out, "cast", i32, new)
+
+
+def _divisor(low: Instr, out: list[Node]) -> Instr:
+    """The low part of a divisor that is neither 0 nor -1, which it may be itself where no lane is on: one scalar then divides all the same."""
+    tests = []
+    for k in (0, -1):
+        constant_k = Instr("const", i32, (), k)
+        tests.append(Instr("eq", BOOL, (low, constant_k)))
+        out += (constant_k, tests[-1])
+    either, one = Instr("or", BOOL, tuple(tests)), Instr("const", i32, (), 1)
+    safe = Instr("select", i32, (either, one, low))
+    out += (either, one, safe)
+    return safe
 
 
 def _emit(out: list[Node], op: str, t: DType, value: Instr) -> Instr:
