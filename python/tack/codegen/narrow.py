@@ -333,7 +333,7 @@ class _Narrowing:
 
 
 def _divisor(low: Instr, out: list[Node]) -> Instr:
-    """The low part of a divisor that is neither 0 nor -1, which it may be itself where no lane is on: one scalar then divides all the same."""
+    """The low part of a divisor that is neither 0 nor -1. Where no lane is on it may be either, and one scalar divides all the same."""
     tests = []
     for k in (0, -1):
         constant_k = Instr("const", i32, (), k)
