@@ -26,6 +26,7 @@ CAPABILITIES: dict[str, Callable[[tack.Device], bool]] = {
     "workgroups": lambda d: d.supports_workgroups,
     "no workgroups": lambda d: not d.supports_workgroups,
     "host memory": lambda d: d.host_addressable,
+    "NumPy in place": lambda d: d.type == "cpu",
     "queue": lambda d: d.queued,
     "no queue": lambda d: not d.queued,
     "limit": lambda d: d.max_iterations > 0,

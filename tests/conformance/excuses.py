@@ -18,7 +18,7 @@ class Excuse:
 UNSUPPORTED: tuple[Excuse, ...] = (
     # The device lacks a capability, for ever: the test must be refused with an error that names it. The reason is the capability.
     Excuse("metal", "*f64*", "f64"),
-    Excuse("metal", "test_cache.py::test_what_makes_another_kernel?*dtype*", "f64"),
+    Excuse("metal", "test_reductions.py::test_bits_are_those_of_the_interpreter*float64*", "f64"),
     Excuse("metal", "test_language_floats.py::test_rounding_functions", "f64"),
     Excuse("metal", "test_language_floats.py::test_domain_errors_give_nan_or_infinity", "f64"),
     Excuse("metal", "test_language_functions.py::test_several_results_nested_and_unpacked", "f64"),
@@ -26,7 +26,6 @@ UNSUPPORTED: tuple[Excuse, ...] = (
     Excuse("metal", "test_language_numbers.py::test_the_type_of_every_pair", "f64"),
     Excuse("metal", "test_language_numbers.py::test_python_numbers_take_the_dtype_they_meet", "f64"),
     Excuse("metal", "test_language_numbers.py::test_alone_they_are_i64_and_the_kernels_float", "f64"),
-    Excuse("metal", "test_language_numbers.py::test_numpy_scalars_and_casts_are_strong", "f64"),
     Excuse("metal", "test_language_numbers.py::test_expressions_of_constants_fold_as_python_does", "f64"),
     Excuse("metal", "test_language_numbers.py::test_bools_are_weak_ints_in_arithmetic_and_bools_in_logic", "f64"),
     *(

@@ -43,6 +43,7 @@ def compiled() -> int:
     return d.compiled + d.loaded
 
 
+@pytest.mark.needs("f64")
 def test_a_changed_global_is_seen_and_a_known_value_compiles_nothing() -> None:
     global G
     assert value() == 2.0
@@ -55,6 +56,7 @@ def test_a_changed_global_is_seen_and_a_known_value_compiles_nothing() -> None:
 
 
 @pytest.mark.parametrize("changed", [3, True, np.float32(1.5), np.float64(0.1), np.int16(-3), -0.0, float("inf")], ids=repr)
+@pytest.mark.needs("f64")
 def test_values_of_all_kinds(changed: Any) -> None:
     global G
     value()
@@ -62,6 +64,7 @@ def test_values_of_all_kinds(changed: Any) -> None:
     assert value() == float(changed) and math.copysign(1, value()) == math.copysign(1, float(changed))
 
 
+@pytest.mark.needs("f64")
 def test_minus_zero_is_another_value_and_nan_is_itself() -> None:
     global G
     G = 0.0
@@ -239,6 +242,7 @@ def test_a_redefined_notebook_cell_takes_effect() -> None:
     assert x[0] == 101.0
 
 
+@pytest.mark.needs("f64")
 def test_np_and_math_constants() -> None:
     @tack.kernel
     def fill(x):

@@ -386,7 +386,7 @@ def test_inspect_answers_text_and_launches_nothing(mode: str) -> None:
     text = tack.inspect(copy, x, tack.ones(4), mode=mode)
     assert isinstance(text, str) and x.tolist() == [0.0] * 4
     assert "copy" in text or (mode in ("optimized", "asm") and text.startswith("// simulated PTX"))
-    assert isinstance(tack.inspect(copy, tack.f32[:], data=tack.f64[:], mode=mode), str)
+    assert isinstance(tack.inspect(copy, tack.f32[:], data=tack.i16[:], mode=mode), str)
 
 
 def test_inspect_shows_the_source_by_default() -> None:

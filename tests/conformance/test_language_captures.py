@@ -29,18 +29,21 @@ KINDS: list[tuple[Any, Any]] = [
 
 
 @pytest.mark.parametrize(("value", "expected"), KINDS, ids=[repr(v) for v, _ in KINDS])
+@pytest.mark.needs("f64")
 def test_numbers_of_every_kind(device: tack.Device, value: Any, expected: float) -> None:
     module = types.ModuleType("captured_module")
     module.V = value  # type: ignore[attr-defined]
     assert list(values(["G", "H.V", "T[0]", "T[1][0]"], tack.f64, G=value, H=module, T=(value, (value,)))) == [expected] * 4
 
 
+@pytest.mark.needs("f64")
 def test_captured_types_are_weak_for_python_and_strong_for_numpy(device: tack.Device) -> None:
     expressions = ["(x[0] + G).dtype == tack.f32" for _ in range(1)]
     for value, is_f32 in ((0.5, True), (np.float32(0.5), True), (np.float64(0.5), False), (tack.constant(2, tack.i32), True)):
         assert bool(values(expressions, tack.i32, np.zeros(1, np.float32), params="x", G=value)[0]) is is_f32
 
 
+@pytest.mark.needs("f64")
 def test_constants_of_math_and_numpy(device: tack.Device) -> None:
     names = ["math.pi", "math.e", "math.tau", "math.inf", "-math.inf", "np.pi", "np.e", "np.inf", "np.euler_gamma"]
     got = values([*names, "math.nan", "np.nan"], tack.f64)
@@ -59,6 +62,7 @@ def test_dtypes_of_tack_and_numpy(device: tack.Device) -> None:
     assert list(got) == [44, 44, 44, 65535, 2, 44]
 
 
+@pytest.mark.needs("f64")
 def test_bare_and_qualified_functions(device: tack.Device) -> None:
     from math import sqrt
 
@@ -87,6 +91,7 @@ def test_bare_and_qualified_functions(device: tack.Device) -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 5, 64, 65, 1000])
 @pytest.mark.parametrize("kind", ["ints", "floats", "mixed", "strong"])
+@pytest.mark.needs("f64")
 def test_tuples_are_indexed_at_run_time(device: tack.Device, size: int, kind: str) -> None:
     table: tuple[Any, ...] = {
         "ints": tuple(i * i - 7 for i in range(size)),
@@ -191,6 +196,7 @@ def test_a_deleted_or_new_global_is_seen(device: tack.Device) -> None:
     assert out.tolist() == [5, 3]
 
 
+@pytest.mark.needs("f64")
 def test_a_value_that_changes_its_type_is_another_kernel(device: tack.Device) -> None:
     names = define("A = 1\n@tack.kernel\ndef k(out):\n    out[0] = A / 2\n    out[1] = A == True\n")
     out = tack.zeros(2, tack.f64)
@@ -221,6 +227,7 @@ def test_what_cannot_be_captured_is_refused_by_name(device: tack.Device, value: 
     assert any(word in message for word in words) and "^" in message
 
 
+@pytest.mark.needs("f64")
 def test_a_captured_int_that_does_not_fit_is_refused(device: tack.Device) -> None:
     for value, dtype in ((2**64, tack.u64), (300, tack.i8), (-1, tack.u16)):
         text = "@tack.kernel\ndef k(x):\n    for i in range(len(x)):\n        x[i] = x[i] + G\n"

@@ -130,7 +130,7 @@ def test_names_of_funcs_and_kernels_are_told_apart(device: tack.Device) -> None:
     assert "@tack.func" in refused(text, TypeError, tack.zeros(3))
 
 
-def test_f64_and_other_argument_errors_name_the_parameter(device: tack.Device) -> None:
+def test_argument_errors_name_the_parameter(device: tack.Device) -> None:
     k = kernel("@tack.kernel\ndef k(x, n):\n    x[0] = n\n")
     for value, words in (
         ("text", "str"),

@@ -308,6 +308,7 @@ def test_floats_become_integers_by_truncation_and_saturation(device: tack.Device
         assert [int(t(v)) for v in x] == one, "the same on the host"
 
 
+@pytest.mark.needs("f64")
 def test_int_float_and_bool(device: tack.Device) -> None:
     x = np.array([2.75, -2.75, 0.0, math.nan, 1e30], np.float32)
     for f64 in (False, True):
@@ -340,6 +341,7 @@ def test_integers_are_cast_modulo_and_rounded_once(device: tack.Device, target: 
         same(out.numpy(), x.astype(NUMPY[target]))
 
 
+@pytest.mark.needs("f64")
 def test_floats_are_rounded_once(device: tack.Device) -> None:
     x = np.array([0.1, 1e300, -1e300, 1e-46, math.nan, 16777217.0, 2.0**128 * (1 - 2.0**-25)], np.float64)
     out = tack.zeros(len(x))

@@ -83,6 +83,7 @@ def test_returns_anywhere_loops_included(device: tack.Device) -> None:
         assert out.tolist() == [names["find"](int(v), limit) for v in n]
 
 
+@pytest.mark.needs("f64")
 def test_a_function_without_a_return_gives_none_and_has_effects(device: tack.Device) -> None:
     text = """
     @tack.func
@@ -104,6 +105,7 @@ def test_a_function_without_a_return_gives_none_and_has_effects(device: tack.Dev
     assert filled(text, 1) == [5]
 
 
+@pytest.mark.needs("f64")
 def test_parameters_by_position_keyword_and_default(device: tack.Device) -> None:
     text = """
     N = 3
@@ -120,6 +122,7 @@ def test_parameters_by_position_keyword_and_default(device: tack.Device) -> None
     assert filled(text, 3, SCALE=np.float64(0.5)) == [1 + 20 + 300 + 6500 + 0.5, 1 + 10 + 6500 + 0.5, 1 + 30 + 300 + 0.25 + 0.5]
 
 
+@pytest.mark.needs("f64")
 def test_defaults_may_be_dtypes_tuples_and_functions(device: tack.Device) -> None:
     names = define("""
     @tack.func
@@ -153,6 +156,7 @@ def test_a_default_that_changes_with_its_function_is_seen(device: tack.Device) -
     assert out[0] == 11
 
 
+@pytest.mark.needs("f64")
 def test_arrays_local_arrays_dtypes_and_functions_as_arguments(device: tack.Device) -> None:
     text = """
     @tack.func

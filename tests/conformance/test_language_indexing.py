@@ -43,7 +43,7 @@ VIEWS = {
 
 
 @pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize("kind", [pytest.param("numpy", marks=pytest.mark.needs("host memory")), "tack"])
+@pytest.mark.parametrize("kind", [pytest.param("numpy", marks=pytest.mark.needs("NumPy in place")), "tack"])
 def test_views(device: tack.Device, view: str, kind: str) -> None:
     base = np.arange(6 * 9, dtype=np.int32).reshape(6, 9)
     a = VIEWS[view](base if kind == "numpy" else tack.array(base))

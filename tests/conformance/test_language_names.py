@@ -40,6 +40,7 @@ out[3] = len(a)
     ) == [1, 1, 5, 4]
 
 
+@pytest.mark.needs("f64")
 def test_where_paths_meet_types_join(device: tack.Device) -> None:
     k = kernel("""
     @tack.func

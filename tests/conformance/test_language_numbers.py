@@ -257,6 +257,7 @@ def test_alone_they_are_i64_and_the_kernels_float(device: tack.Device) -> None:
         assert got.tolist() == [1] * len(expressions), (extra, setup)
 
 
+@pytest.mark.needs("f64")
 def test_numpy_scalars_and_casts_are_strong(device: tack.Device) -> None:
     expressions = [
         "(x[0] + s).dtype == tack.f64",

@@ -34,6 +34,7 @@ def test_lengths_and_values_make_no_other_kernel(device: tack.Device) -> None:
     assert counted(device, k, *calls) == [1] + [0] * (len(calls) - 1)
 
 
+@pytest.mark.needs("f64")
 def test_types_ranks_layouts_kinds_and_read_only_do(device: tack.Device) -> None:
     k = kernel("@tack.kernel\ndef k(a, n=1):\n    m = n\n")
     base = tack.zeros((4, 4))

@@ -154,6 +154,7 @@ def test_a_parallel_loop_may_stand_in_a_condition_known_at_compile_time(device: 
     assert k(out, tack.full(3, 4, tack.i32)) == 12 and out.tolist() == [8, 8, 8]
 
 
+@pytest.mark.needs("f64")
 def test_arguments_by_position_keyword_and_default(device: tack.Device) -> None:
     k = kernel("@tack.kernel\ndef k(out, /, a, b=2, c=0.5, d=True, e=-3):\n    out[0] = a + 10 * b + 100 * c + 1000 * d + 1e4 * e\n")
     out = tack.zeros(1, tack.f64)
@@ -254,6 +255,7 @@ def test_augmented_operators(device: tack.Device, op: str) -> None:
     assert got == [eval(f"13 {op} 3")] * 2
 
 
+@pytest.mark.needs("f64")
 def test_annotations_that_name_dtypes_convert_and_others_are_ignored(device: tack.Device) -> None:
     names = define("""
     from __future__ import annotations
@@ -310,6 +312,7 @@ def test_a_walrus_in_conditions_and_tests_of_loops(device: tack.Device) -> None:
 NUMBERS = [0, 1, -1, 7, 0.0, -0.0, 0.5, float("nan"), float("inf"), True, False]
 
 
+@pytest.mark.needs("f64")
 def test_the_truth_of_numbers_is_pythons(device: tack.Device) -> None:
     k = kernel("""
     @tack.kernel
@@ -336,6 +339,7 @@ def test_the_truth_of_numbers_is_pythons(device: tack.Device) -> None:
 
 @pytest.mark.parametrize("a", [0, 3, -2])
 @pytest.mark.parametrize("b", [0, 5])
+@pytest.mark.needs("f64")
 def test_and_or_give_an_operand(device: tack.Device, a: int, b: int) -> None:
     expressions = ["a and b", "a or b", "a and b or 9", "not a or b", "(a or b) and (b or a)", "a and 0.5", "a or 0.25"]
     got = values(expressions, tack.f64, a, b, params="a, b")
