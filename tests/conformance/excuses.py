@@ -35,9 +35,6 @@ UNSUPPORTED: tuple[Excuse, ...] = (
 )
 
 EXPECTED_FAILURE: tuple[Excuse, ...] = (
-    Excuse(
-        "level_zero", "test_textures.py::test_texture_units_are_as_exact*", "image3d_t is not used yet: textures are sampled in software"
-    ),
     Excuse("level_zero", "test_textures.py::test_what_is_too_large*", "image3d_t is not used yet: textures are sampled in software"),
     Excuse(
         "level_zero-sim",
