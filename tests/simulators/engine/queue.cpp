@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "memory.h"
 
@@ -15,11 +16,13 @@ Queue::Queue(int device) : legacy_(std::make_shared<Stream>()), device_(device),
 }
 
 void Queue::stop() {
+  std::vector<std::function<void()>> dropped;  // they may hold what holds this queue, and a stream's last task is kept
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
     for (const TaskPtr& task : pending_) {
       task->after.clear();
+      if (!task->started) dropped.push_back(std::exchange(task->work, nullptr));
       task->done = true;
     }
     pending_.clear();
@@ -52,7 +55,7 @@ TaskPtr Queue::submit(Stream& stream, std::function<void()> work, const TaskPtr&
   const std::lock_guard lock(mutex_);
   auto task = std::make_shared<Task>();
   task->number = ++next_;
-  task->work = std::move(work);
+  if (!stop_) task->work = std::move(work);
   const auto behind = [&](const TaskPtr& before) {
     if (before != nullptr && !before->done) task->after.push_back(before);
   };
