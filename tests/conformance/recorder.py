@@ -30,12 +30,12 @@ def targets() -> dict[str, Any]:
     from tack.types import ARRAY_DTYPES, f32, f64, i32, i64, u32, u64
 
     words, every = frozenset({i32, u32, f32}), frozenset(ARRAY_DTYPES)
-    common: dict[str, Any] = {"supports_f64": True, "supports_workgroups": True, "supports_images": False}
+    common: dict[str, Any] = {"supports_f64": True, "supports_workgroups": True, "supports_images": True}
     common |= {"array_dtypes": every, "atomic_dtypes": words, "max_group": 1024, "shared_bytes": 48 << 10}
     wide = {**common, "atomic_dtypes": words | {i64, u64, f64}}
     return {
         "cuda": Target(backend="cuda", title="CUDA", arch="sm_90", **wide),
-        "hip": Target(backend="hip", title="HIP", arch="gfx90a", **wide),
+        "hip": Target(backend="hip", title="HIP", arch="gfx90a", **{**wide, "supports_images": False}),
         "level_zero": Target(backend="level_zero", title="Level Zero", arch="skl", **common),
         "metal": Target(backend="metal", title="Metal", arch="apple7", **{**common, "array_dtypes": every - {f64}, "supports_f64": False}),
     }
@@ -50,9 +50,10 @@ def printed(name: str, plan: Any, options: dict[str, object], math: Any, debug: 
 
     bodies = [block for entry in plan.entries for block in (entry.prologue, entry.body)]
     atomics = {indices_of(i)[0].dtype for block in bodies for i in instructions(block) if i.op == "atomic"}
+    images = any(i.op == "sample" for block in bodies for i in instructions(block))
     doubles = False  # known once it is printed in a language that has them
     for backend, target in targets().items():
-        if not atomics <= target.atomic_dtypes or (doubles and not target.supports_f64):
+        if not atomics <= target.atomic_dtypes or (doubles and not target.supports_f64) or (images and not target.supports_images):
             continue
         dialect = dialect_of(backend)
         if dialect is None:
