@@ -11,6 +11,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+# A program of three kernels for a device type: one of its own, and those of two reductions.
+CACHED = """
+    import tack
+    tack.set_default_device("{}")
+
+    @tack.kernel
+    def scale(x, factor):
+        for i in range(x.shape[0]):
+            x[i] = x[i] * factor
+
+    x = tack.ones(1000)
+    scale(x, 3.0)
+    print(x.sum(), x.min())
+"""
+
 
 @dataclass
 class Ended:

@@ -340,36 +340,22 @@ def test_the_documented_snippet_for_other_threads_works(device: tack.Device, tmp
 
 # -- NVRTC
 
-CACHED = """
-    import tack
-    tack.set_default_device("cuda")
-
-    @tack.kernel
-    def scale(x, factor):
-        for i in range(x.shape[0]):
-            x[i] = x[i] * factor
-
-    x = tack.ones(1000)
-    scale(x, 3.0)
-    print(x.sum(), x.min())
-"""
-
 
 @pytest.mark.needs("simulator")
 def test_a_second_process_makes_no_nvrtc_call(device: tack.Device, tmp_path: Path) -> None:
-    first = child.run(CACHED, tmp_path)
+    first = child.run(child.CACHED.format(device.type), tmp_path)
     assert first.out == "3000.0 3.0\n" and first.calls("libnvrtc", "nvrtcCompileProgram") == 3
-    second = child.run(CACHED, tmp_path)
+    second = child.run(child.CACHED.format(device.type), tmp_path)
     assert (
         second.out == first.out and second.calls("libnvrtc", "nvrtcCompileProgram") == second.calls("libnvrtc", "nvrtcCreateProgram") == 0
     )
-    without = child.run(CACHED, tmp_path, environment={"TACK_LIBNVRTC": str(tmp_path / "nothing.so")})
+    without = child.run(child.CACHED.format(device.type), tmp_path, environment={"TACK_LIBNVRTC": str(tmp_path / "nothing.so")})
     assert without.out == first.out, "nor is the library needed"
 
 
 @pytest.mark.needs("simulator")
 def test_a_compile_without_nvrtc_says_what_is_missing(device: tack.Device, tmp_path: Path) -> None:
-    ended = child.run(CACHED, tmp_path, environment={"TACK_LIBNVRTC": str(tmp_path / "nothing.so")}, ok=False)
+    ended = child.run(child.CACHED.format(device.type), tmp_path, environment={"TACK_LIBNVRTC": str(tmp_path / "nothing.so")}, ok=False)
     last = ended.err.strip().splitlines()
     assert ended.status == 1 and "RuntimeError" in ended.err and "NVRTC" in ended.err and "pip install" in ended.err, last
 

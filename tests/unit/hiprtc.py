@@ -38,13 +38,13 @@ def library() -> str | None:
     return ctypes.util.find_library("hiprtc") or ctypes.util.find_library("amdhip64")
 
 
-def compile_texts(texts: Sequence[str], arch: str, options: Sequence[str] = OPTIONS) -> list[tuple[int, str, int]]:
-    """Of each text hipRTC's result, log and the code's bytes. Raises AssertionError where the compiler's process died."""
+def compile_texts(texts: Sequence[str], arch: str, options: Sequence[str] = OPTIONS) -> list[tuple[int, str, bytes]]:
+    """Of each text hipRTC's result, log and code, which is empty where it was refused. Raises AssertionError where the process died."""
     command = [sys.executable, __file__]
     request = json.dumps({"library": library(), "options": [f"--offload-arch={arch}", *options], "texts": list(texts)})
     done = subprocess.run(command, input=request, capture_output=True, text=True)
     assert done.returncode == 0, f"hipRTC's process ended with {done.returncode} for {arch}: {done.stderr[-500:]}"
-    return [(code, log, size) for code, log, size in json.loads(done.stdout)]
+    return [(result, log, bytes.fromhex(code)) for result, log, code in json.loads(done.stdout)]
 
 
 def refused(texts: Sequence[str], arch: str, options: Sequence[str] = OPTIONS, batch: int = 24) -> list[str]:
@@ -53,7 +53,7 @@ def refused(texts: Sequence[str], arch: str, options: Sequence[str] = OPTIONS, b
     half = (len(parts) + 1) // 2
     with ThreadPoolExecutor(2) as pool:
         results = [pool.submit(compile_texts, some, arch, options) for some in (parts[:half], parts[half:]) if some]
-        return [f"{arch}: {log[:4000]}" for result in results for code, log, size in result.result() if code != 0 or size == 0]
+        return [f"{arch}: {log[:4000]}" for result in results for code, log, binary in result.result() if code != 0 or not binary]
 
 
 # What hipRTC's own header would bring, of what printed kernels use: in terms of clang's builtins, exactly the types that HIP 5.2 has.
@@ -170,7 +170,10 @@ def _serve() -> None:
         size.value = 0
         if code == 0:
             lib.hiprtcGetCodeSize(program, ctypes.byref(size))
-        results.append((code, log.value.decode("utf-8", "replace"), size.value))
+        binary = ctypes.create_string_buffer(size.value)
+        if code == 0:
+            lib.hiprtcGetCode(program, binary)
+        results.append((code, log.value.decode("utf-8", "replace"), binary.raw.hex()))
         lib.hiprtcDestroyProgram(ctypes.byref(program))
     json.dump(results, sys.stdout)
 

@@ -120,15 +120,6 @@ Handle handle_of(std::uint64_t value) {
   return std::bit_cast<Handle>(value);
 }
 
-// A function's name as a template argument, so that each has its own counter.
-template <std::size_t N>
-struct Name {
-  char text[N];
-  constexpr Name(const char (&given)[N]) {  // NOLINT(google-explicit-constructor): a literal is what is meant
-    for (std::size_t i = 0; i < N; ++i) text[i] = given[i];
-  }
-};
-
 void trace_result(const char* function, Result result);
 
 // What a call needs before its body runs.

@@ -43,6 +43,15 @@ struct CallSite {
   std::atomic<long> count{0};
 };
 
+// A function's name as a template argument, so that each has its own CallSite.
+template <std::size_t N>
+struct Name {
+  char text[N];
+  constexpr Name(const char (&given)[N]) {  // NOLINT(google-explicit-constructor): a literal is what is meant
+    for (std::size_t i = 0; i < N; ++i) text[i] = given[i];
+  }
+};
+
 // The counters of one stand-in library.
 class Control {
  public:

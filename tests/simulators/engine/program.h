@@ -60,14 +60,6 @@ inline Table<Program>& programs() {
   return *all;
 }
 
-template <std::size_t N>
-struct Name {
-  char text[N];
-  constexpr Name(const char (&given)[N]) {  // NOLINT(google-explicit-constructor): a literal is what is meant
-    for (std::size_t i = 0; i < N; ++i) text[i] = given[i];
-  }
-};
-
 template <Name name, class F>
 Outcome call(F body) {
   static CallSite site(name.text);

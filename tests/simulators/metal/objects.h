@@ -105,15 +105,6 @@ std::shared_ptr<T> find(const Table<T>& table, Object handle) {
   return table.find(address_of(handle));
 }
 
-// A function's name as a template argument, so that each has its own counter.
-template <std::size_t N>
-struct Name {
-  char text[N];
-  constexpr Name(const char (&given)[N]) {  // NOLINT(google-explicit-constructor): a literal is what is meant
-    for (std::size_t i = 0; i < N; ++i) text[i] = given[i];
-  }
-};
-
 // The frame of a call that answers a status. The body does it, unless the test wants it to fail: then with an error of the domain given.
 template <Name name, class F>
 Status call(Problem* problem, const char* domain, F body) {

@@ -15,24 +15,10 @@ from typing import Final
 from ...types import u64
 from . import Dialect, Parameter
 from .keywords import C_WORDS, VECTOR_WORDS
+from .one_word import MATH, TYPES
 
 __all__ = ["MSL"]
 
-_TYPES: Final = {
-    "i8": "char",
-    "u8": "uchar",
-    "i16": "short",
-    "u16": "ushort",
-    "i32": "int",
-    "u32": "uint",
-    "i64": "long",
-    "u64": "ulong",
-    "f32": "float",
-}
-_MATH: Final = {
-    (name, "f32"): f"{name}({', '.join(['{}'] * count)})"
-    for name, count in (*((f, 1) for f in ("sqrt", "floor", "ceil", "trunc", "rint", "fabs")), ("copysign", 2), ("fma", 3))
-}
 _ATOMICS: Final = {
     **{
         (kind, t): f"atomic_{function}_explicit(({{space}}atomic_{of}*)({{}}), {{}}, memory_order_relaxed)"
@@ -101,7 +87,7 @@ M_E_F M_LOG2E_F M_LOG10E_F M_LN2_F M_LN10_F M_PI_F M_PI_2_F M_PI_4_F M_1_PI_F M_
 
 MSL: Final = Dialect(
     title="Metal",
-    types=_TYPES,
+    types={name: word for name, word in TYPES.items() if name != "f64"},
     wide="l",
     head=(
         "#include <metal_stdlib>",
@@ -126,7 +112,7 @@ MSL: Final = Dialect(
         ("i32", "f32"): "as_type<float>((int)({}))",
         ("u32", "f32"): "as_type<float>({})",
     },
-    math=_MATH,
+    math={(name, t): text for (name, t), text in MATH.items() if t != "f64"},
     popcount={"u32": "popcount({})", "u64": "popcount((uint)({0})) + popcount((uint)(({0}) >> 32))"},
     clz={"u32": "clz({})", "u64": "(({0}) >> 32 != 0 ? clz((uint)(({0}) >> 32)) : 32 + clz((uint)({0})))"},
     mulhi={},

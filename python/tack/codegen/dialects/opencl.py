@@ -6,26 +6,10 @@ from typing import Final
 
 from . import Dialect
 from .keywords import C_WORDS, VECTOR_WORDS
+from .one_word import MATH, TYPES
 
 __all__ = ["OPENCL"]
 
-_TYPES: Final = {
-    "i8": "char",
-    "u8": "uchar",
-    "i16": "short",
-    "u16": "ushort",
-    "i32": "int",
-    "u32": "uint",
-    "i64": "long",
-    "u64": "ulong",
-    "f32": "float",
-    "f64": "double",
-}
-_MATH: Final = {  # overloaded
-    (name, dtype): f"{name}({', '.join(['{}'] * count)})"
-    for name, count in (*((f, 1) for f in ("sqrt", "floor", "ceil", "trunc", "rint", "fabs")), ("copysign", 2), ("fma", 3))
-    for dtype in ("f32", "f64")
-}
 # The functions of OpenCL 1: relaxed, of 32 bits, in global and local memory. Floats can only be exchanged.
 _ATOMICS: Final = {
     **{
@@ -69,7 +53,7 @@ M_E_F M_LOG2E_F M_LOG10E_F M_LN2_F M_LN10_F M_PI_F M_PI_2_F M_PI_4_F M_1_PI_F M_
 
 OPENCL: Final = Dialect(
     title="OpenCL C",
-    types=_TYPES,
+    types=TYPES,
     wide="l",
     head=("#pragma OPENCL FP_CONTRACT OFF",),
     entry=_entry,
@@ -93,7 +77,7 @@ OPENCL: Final = Dialect(
         ("i64", "f64"): "as_double((long)({}))",
         ("u64", "f64"): "as_double({})",
     },
-    math=_MATH,
+    math=MATH,
     popcount={"u32": "popcount({})", "u64": "popcount({})"},
     clz={"u32": "clz({})", "u64": "clz({})"},
     mulhi={"i64": "mul_hi({}, {})", "u64": "mul_hi({}, {})"},
