@@ -160,6 +160,7 @@ Taken Arguments::take_other(std::size_t i, PyObject* object) {
   }
   if (PyType_IsSubtype(type, state().texture_base) != 0) {
     if (!nb::inst_ready(object)) return Taken::no;
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): it is empty only while it is made or freed
     const Texture& texture = *nb::inst_ptr<HeldTexture>(object)->texture;
     add_array(i, texture.texels());
     key_[i + 1] |= static_cast<KeyWord>(texture.reading()) << 40;

@@ -61,13 +61,14 @@ void finish_everything() {
     failures = state().runtime->finish();
   }
   if (failures.empty()) return;
-  const nb::python_error first = as_python(failures.front().error);
+  nb::python_error first = as_python(failures.front().error);
   for (const DeviceFailure& failure : std::span(failures).subspan(1)) {
     const nb::python_error other = as_python(failure.error);
-    const std::string type = nb::cast<std::string>(other.type().attr("__name__")), text = nb::str(other.value()).c_str();
-    first.value().attr("add_note")("'" + failure.device->name() + "' failed as well: " + type + ": " + text);
+    first.value().attr("add_note")(
+        nb::str("'{}' failed as well: {}: {}").format(failure.device->name(), other.type().attr("__name__"), other.value()));
   }
-  throw first;
+  first.restore();
+  throw nb::python_error();
 }
 
 }  // namespace

@@ -42,8 +42,10 @@ void make(HeldTexture* self, Device& device, const Array& texels, const std::str
 }
 
 void update(HeldTexture& self, const Array& texels) {
-  const MaybeRelease release(texels.bytes() > release_above_bytes || queued(texels) || queued(self.texture->texels()));
-  self.texture->update(texels);
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): it is empty only while it is made or freed
+  Texture& texture = *self.texture;
+  const MaybeRelease release(texels.bytes() > release_above_bytes || queued(texels) || queued(texture.texels()));
+  texture.update(texels);
   finish_shared(texels);
 }
 

@@ -113,14 +113,14 @@ inline constexpr unsigned int texture_normalized_coordinates = 2;  // CU_TRSF_NO
 // CUDA_ARRAY3D_DESCRIPTOR: sizes in texels, 0 where the array has not the dimension.
 struct ArrayDescription {
   std::size_t width, height, depth;
-  ArrayFormat format;
+  ArrayFormat format = ArrayFormat::f32;  // there is none of the number 0
   unsigned int channels, flags;
 };
 
 // CUDA_MEMCPY3D: one side's fields and the other's, then the size of what is copied. x, pitch and width are in bytes.
 struct CopySide {
   std::size_t x, y, z, level;
-  MemoryKind kind;
+  MemoryKind kind = MemoryKind::host;  // likewise
   const void* host;
   DevicePointer device;
   Array array;

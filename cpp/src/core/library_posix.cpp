@@ -20,7 +20,7 @@ std::string Library::why_not(const std::string& name) {
 std::string Library::file_of([[maybe_unused]] void* handle) {
 #if defined(__linux__)
   link_map* map = nullptr;
-  if (dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr && map->l_name != nullptr) return map->l_name;
+  if (dlinfo(handle, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 && map != nullptr && map->l_name != nullptr) return map->l_name;
 #endif
   return {};
 }

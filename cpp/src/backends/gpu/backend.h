@@ -46,7 +46,7 @@ class LazyBackend : public tack::Backend {
     return driver;
   }
 
-  const typename Api::Compiler& compiler(RuntimeImpl& runtime) {
+  const Api::Compiler& compiler(RuntimeImpl& runtime) {
     const std::lock_guard lock(mutex_);
     if (!compiler_) {
       Library library = Library::open(runtime.config.*Api::compiler_setting, Api::compiler_libraries(runtime));

@@ -24,7 +24,7 @@ std::string relevant_lines(std::string_view log);
 template <class Api>
 class Compiler : public Api::CompilerFunctions {
  public:
-  using Result = typename Api::CompileResult;
+  using Result = Api::CompileResult;
 
   /// Throws Error(unavailable) when the library has not all the functions that tack needs.
   explicit Compiler(Library library) : library_(std::move(library)) {
@@ -69,7 +69,7 @@ class Compiler : public Api::CompilerFunctions {
     Job(const Job&) = delete;
     Job& operator=(const Job&) = delete;
 
-    typename Api::Program program() const noexcept { return program_; }
+    Api::Program program() const noexcept { return program_; }
     /// Empty when there is none.
     std::string log() const {
       std::size_t size = 0;
@@ -82,7 +82,7 @@ class Compiler : public Api::CompilerFunctions {
 
    private:
     const Compiler& compiler_;
-    typename Api::Program program_ = nullptr;
+    Api::Program program_ = nullptr;
   };
 
   template <class... Parameters>

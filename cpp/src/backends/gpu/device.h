@@ -126,7 +126,7 @@ class Device : public DeviceImpl {
     if (other <= 1) return;  // the default stream, which is tack's
     const Scope scope(context_);
     // NOLINTNEXTLINE(performance-no-int-to-ptr): a handle is what other libraries hand over
-    driver()("wait for a stream", driver().stream_synchronize, reinterpret_cast<typename Api::Stream>(other));
+    driver()("wait for a stream", driver().stream_synchronize, reinterpret_cast<Api::Stream>(other));
   }
 
   void make_current() override { context_.make_current(); }
@@ -148,12 +148,12 @@ class Device : public DeviceImpl {
   }
 
  protected:
-  using Scope = typename Api::Scope;
-  static constexpr typename Api::Stream stream = nullptr;
+  using Scope = Api::Scope;
+  static constexpr Api::Stream stream = nullptr;
 
   const Driver<Api>& driver() const noexcept { return context_.driver(); }
 
-  int attribute(typename Api::DeviceAttribute which) const {
+  int attribute(Api::DeviceAttribute which) const {
     int value = 0;
     driver()("ask the device what it can do", driver().device_attribute, &value, which, context_.ordinal());
     return value;
@@ -164,7 +164,7 @@ class Device : public DeviceImpl {
     return name.data();
   }
 
-  const typename Api::Context context_;
+  const Api::Context context_;
 
  private:
   static constexpr std::size_t usual_words = 64;  // parameters of a launch up to this number lie on the stack

@@ -21,7 +21,7 @@ namespace tack::gpu {
 template <class Api>
 class Driver : public Api::Functions {
  public:
-  using Result = typename Api::Result;
+  using Result = Api::Result;
 
   /// Throws Error(unavailable) when the library has not all the functions that tack needs.
   explicit Driver(Library library) : library_(std::move(library)) {

@@ -18,14 +18,14 @@ template <class Api>
 class Module final : public ModuleImpl {
  public:
   struct Entry {
-    typename Api::Function function = nullptr;
+    Api::Function function = nullptr;
     std::uint32_t group = 0;    // threads
     bool whole_groups = false;  // as EntryPoint::whole_groups
   };
 
   /// Throws Error(corrupt) for bytes that the driver does not take, Error(driver) for an entry whose groups are too large for it.
   /// `block`: threads of a group where an entry does not say.
-  Module(const typename Api::Context& context, std::span<const std::byte> binary, const KernelSource& source, std::uint32_t block)
+  Module(const Api::Context& context, std::span<const std::byte> binary, const KernelSource& source, std::uint32_t block)
       : ModuleImpl(source.name), context_(context) {
     const typename Api::Scope scope(context_);
     load(binary);
@@ -56,7 +56,7 @@ class Module final : public ModuleImpl {
   }
 
  private:
-  using Result = typename Api::Result;
+  using Result = Api::Result;
 
   void load(std::span<const std::byte> binary) {
     std::string words;
@@ -97,8 +97,8 @@ class Module final : public ModuleImpl {
 
   void unload() noexcept { context_.driver().release(context_.log(), "unload a kernel's code", context_.driver().module_unload, module_); }
 
-  const typename Api::Context& context_;
-  typename Api::Module module_ = nullptr;
+  const Api::Context& context_;
+  Api::Module module_ = nullptr;
   std::vector<Entry> entries_;
   std::vector<std::string> symbols_;
 };

@@ -56,14 +56,13 @@ class Staging {
     std::size_t given = 0, taken = 0;
     const auto* from = static_cast<const std::byte*>(source);
     auto* to = static_cast<std::byte*>(destination);
-    const auto take = [&] {
-      const Piece& piece = queued[taken++ % blocks];
+    const auto take = [&](const Piece& piece) {
       wait(*piece.block);
       std::memcpy(to, piece.block->memory, piece.bytes);
       to += piece.bytes;
     };
     while (bytes != 0) {
-      if (given - taken == blocks) take();
+      if (given - taken == blocks) take(queued[taken++ % blocks]);
       const std::size_t piece = std::min(bytes, block_bytes);
       Block& block = next();
       stream_.download(block.memory, from, piece, block.done);
@@ -72,7 +71,7 @@ class Staging {
       from += piece;
       bytes -= piece;
     }
-    while (taken != given) take();
+    for (; taken != given; ++taken) take(queued[taken % blocks]);
   }
 
   static constexpr std::size_t blocks = 4;
@@ -81,8 +80,8 @@ class Staging {
  private:
   struct Block {
     void* memory = nullptr;
-    typename Stream::Event done = nullptr;  // signalled behind the last copy that uses the memory
-    bool busy = false;                      // there is such a copy
+    Stream::Event done = nullptr;  // signalled behind the last copy that uses the memory
+    bool busy = false;             // there is such a copy
   };
 
   /// The next block, free to use.
@@ -110,8 +109,8 @@ class Staging {
 template <class Api>
 class DefaultStream {
  public:
-  using Event = typename Api::Event;
-  explicit DefaultStream(const typename Api::Context& context) : context_(context) {}
+  using Event = Api::Event;
+  explicit DefaultStream(const Api::Context& context) : context_(context) {}
 
   void* allocate_host(std::size_t bytes) const {
     void* memory = nullptr;
@@ -138,7 +137,7 @@ class DefaultStream {
   void wait(std::string_view what, Event event) const { driver()(what, driver().event_synchronize, event); }
 
  private:
-  static constexpr typename Api::Stream stream = nullptr;
+  static constexpr Api::Stream stream = nullptr;
 
   const Driver<Api>& driver() const noexcept { return context_.driver(); }
   void mark(Event event) const {
@@ -149,7 +148,7 @@ class DefaultStream {
     static_cast<void>(driver().stream_synchronize(stream));
     driver().fail("record an event", result, driver().event_record.symbol);
   }
-  const typename Api::Context& context_;
+  const Api::Context& context_;
 };
 
 }  // namespace tack::gpu

@@ -17,7 +17,7 @@ template <class Api>
 class Texture final : public TextureImpl {
  public:
   /// `shape`: depth, height, width.
-  Texture(const typename Api::Context& context, std::array<std::size_t, 3> shape, Sampling sampling) : context_(context), shape_(shape) {
+  Texture(const Api::Context& context, std::array<std::size_t, 3> shape, Sampling sampling) : context_(context), shape_(shape) {
     const typename Api::Scope scope(context_);
     typename Images::ArrayDescription description{};
     description.width = shape_[2];
@@ -65,8 +65,8 @@ class Texture final : public TextureImpl {
   }
 
  private:
-  using Images = typename Api::Images;
-  static constexpr typename Api::Stream stream = nullptr;  // see gpu/device.h
+  using Images = Api::Images;
+  static constexpr Api::Stream stream = nullptr;  // see gpu/device.h
 
   const Driver<Api>& driver() const noexcept { return context_.driver(); }
 
@@ -83,10 +83,10 @@ class Texture final : public TextureImpl {
   }
   void release_array() noexcept { driver().release(context_.log(), "free a texture's array", driver().array_destroy, array_); }
 
-  const typename Api::Context& context_;
+  const Api::Context& context_;
   const std::array<std::size_t, 3> shape_;
-  typename Images::Array array_{};
-  typename Images::Object object_{};
+  Images::Array array_{};
+  Images::Object object_{};
 };
 
 }  // namespace tack::gpu

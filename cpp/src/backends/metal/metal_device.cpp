@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::size_t most_staged = std::size_t{1} << 20;  // bytes that the host writes into the queue; for more it waits
 
-constexpr unsigned bit_of(DType type) noexcept { return 1u << dtype_index(type); }
+constexpr unsigned doubles = 1u << dtype_index(f64);
+constexpr unsigned with_atomics = 1u << dtype_index(i32) | 1u << dtype_index(u32) | 1u << dtype_index(f32);
 
 /// `bytes` of one element after the other; of the last one what fits.
 void fill_pattern(void* destination, const void* element, std::size_t size, std::size_t bytes) noexcept {
@@ -42,8 +43,8 @@ Capabilities capabilities_of(std::uint32_t family) {
   Capabilities can = gpu::usual_capabilities();
   can.arch = text("apple", family);
   can.device_name = text("an Apple GPU of family ", family);
-  can.array_dtypes = static_cast<DTypeSet>(can.array_dtypes & ~bit_of(f64));
-  can.atomic_dtypes = static_cast<DTypeSet>(bit_of(i32) | bit_of(u32) | bit_of(f32));
+  can.array_dtypes = static_cast<DTypeSet>(can.array_dtypes & ~doubles);
+  can.atomic_dtypes = static_cast<DTypeSet>(with_atomics);
   can.supports_f64 = false;
   can.supports_images = true;
   can.max_image.fill(abi::most_texels);
