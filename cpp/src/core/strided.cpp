@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 
 #include "tack/array.hpp"
 
@@ -25,23 +26,24 @@ struct Dims {
 };
 
 Dims merge(std::span<const std::int64_t> shape, std::span<const std::int64_t> to, std::span<const std::int64_t> from) noexcept {
+  // The destination is written in the order of its memory; equal strides keep their order. Rank is small: each is put where it belongs.
   Dims dims;
-  for (std::size_t d = 0; d < shape.size(); ++d)
-    if (shape[d] != 1) dims.items[dims.count++] = {shape[d], to[d], from[d]};
-  const auto begin = dims.items.begin();
-  const auto end = begin + static_cast<std::ptrdiff_t>(dims.count);
-  // The destination is written in the order of its memory; rank is small, and equal strides keep their order.
-  std::stable_sort(begin, end, [](const Dim& a, const Dim& b) { return std::abs(a.to) > std::abs(b.to); });
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] == 1) continue;
+    std::size_t at = dims.count++;
+    for (; at > 0 && std::abs(dims.items[at - 1].to) < std::abs(to[d]); --at) dims.items[at] = dims.items[at - 1];
+    dims.items[at] = {shape[d], to[d], from[d]};
+  }
   Dims merged;
-  for (auto dim = begin; dim != end; ++dim) {
+  for (const Dim& dim : std::span(dims.items).first(dims.count)) {
     if (merged.count != 0) {
       Dim& outer = merged.items[merged.count - 1];
-      if (outer.to == dim->to * dim->length && outer.from == dim->from * dim->length) {
-        outer = {outer.length * dim->length, dim->to, dim->from};
+      if (outer.to == dim.to * dim.length && outer.from == dim.from * dim.length) {
+        outer = {outer.length * dim.length, dim.to, dim.from};
         continue;
       }
     }
-    merged.items[merged.count++] = *dim;
+    merged.items[merged.count++] = dim;
   }
   if (merged.count == 0) merged.count = 1;
   return merged;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -83,11 +84,11 @@ class Device : public DeviceImpl {
     const auto to = Api::address(destination);
     switch (size) {
       case 1:
-        return driver()(what, driver().fill_8, to, bits_of<std::uint8_t>(element), count, stream);
+        return driver()(what, driver().fill_8, to, Bits{element}, count, stream);
       case 2:
-        return driver()(what, driver().fill_16, to, bits_of<std::uint16_t>(element), count, stream);
+        return driver()(what, driver().fill_16, to, Bits{element}, count, stream);
       case 4:
-        return driver()(what, driver().fill_32, to, bits_of<std::uint32_t>(element), count, stream);
+        return driver()(what, driver().fill_32, to, Bits{element}, count, stream);
       case 8:
         return fill_64(destination, element, count);
       default:
@@ -169,22 +170,25 @@ class Device : public DeviceImpl {
  private:
   static constexpr std::size_t usual_words = 64;  // parameters of a launch up to this number lie on the stack
 
-  template <class Bits>
-  static Bits bits_of(const void* element) noexcept {
-    Bits bits;
-    std::memcpy(&bits, element, sizeof bits);
-    return bits;
-  }
+  /// An element's bits as the integer that is asked for: drivers disagree about the signs of what they fill with.
+  struct Bits {
+    const void* element;
+    template <std::integral Integer>
+    operator Integer() const noexcept {
+      Integer bits;
+      std::memcpy(&bits, element, sizeof bits);
+      return bits;
+    }
+  };
 
   /// Drivers fill with 32 bits at most. Equal halves are twice as many of these; of others the front is written by the host, and then
   /// doubled by copies.
   void fill_64(void* destination, const void* element, std::size_t count) {
     constexpr std::size_t size = 8, seed = 4096;
-    const auto low = bits_of<std::uint32_t>(element);
-    if (low == bits_of<std::uint32_t>(static_cast<const std::byte*>(element) + 4))
-      return driver()("fill memory", driver().fill_32, Api::address(destination), low, 2 * count, stream);
+    const std::uint32_t low = Bits{element}, high = Bits{static_cast<const std::byte*>(element) + 4};
+    if (low == high) return driver()("fill memory", driver().fill_32, Api::address(destination), Bits{element}, 2 * count, stream);
     std::size_t done = std::min(count, seed);
-    const std::vector<std::uint64_t> front(done, bits_of<std::uint64_t>(element));
+    const std::vector<std::uint64_t> front(done, std::uint64_t{Bits{element}});
     uploads_.upload(destination, front.data(), done * size);
     while (done != count) {
       const std::size_t piece = std::min(done, count - done);
