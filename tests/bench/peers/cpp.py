@@ -1,4 +1,4 @@
-"""C++ with OpenMP, built by g++ -O3 -march=native, called through ctypes: plain loops here, other sources for ``hand``."""
+"""C++ with OpenMP, built by g++ -O3 -march=native, called through ctypes: plain loops here, other sources and flags for ``hand``."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ f, i, n = ctypes.c_float, ctypes.c_int, ctypes.c_int64
 
 
 def library(name: str, threads: int, *options: str) -> ctypes.CDLL:
-    """The functions of cpp/NAME.cpp, built when the source is newer than what was built."""
+    """The functions of cpp/NAME.cpp under these options, built when the source is newer than what was built."""
     os.environ["OMP_NUM_THREADS"] = str(threads)  # read when the library brings OpenMP
     source = Path(__file__).parent.parent / "cpp" / f"{name}.cpp"
-    out = Path(tempfile.gettempdir()) / f"tack-bench-{os.getuid()}-{name}.so"
+    out = Path(tempfile.gettempdir()) / f"tack-bench-{os.getuid()}-{name}{''.join(options)}.so"
     if not out.exists() or out.stat().st_mtime < source.stat().st_mtime:
         temporary = f"{out}.{os.getpid()}"
         command = ["g++", "-O3", "-march=native", *options, "-fopenmp", "-std=c++20", "-shared", "-fPIC", str(source), "-o", temporary]
@@ -68,5 +68,5 @@ def calls(find: Callable[[str], Any]) -> dict[str, Callable[[dict[str, Any]], Ru
 
 
 def cases(threads: int) -> dict[str, Callable[[dict[str, Any]], Run]]:
-    lib = library("loops", threads)
-    return calls(lambda name: getattr(lib, name))
+    loops, prices = library("loops", threads), library("black_scholes", threads)
+    return calls(lambda name: getattr(prices if name == "blackscholes" else loops, name))

@@ -13,6 +13,6 @@ def cases(threads: int) -> dict[str, Callable[[dict[str, Any]], Run]]:
     if "avx512bw" not in Path("/proc/cpuinfo").read_text():
         return {}
     wide = "-mprefer-vector-width=512"
-    hand, fast = library("hand", threads, wide), library("fast_math", threads, "-ffast-math", wide)
-    table = calls(lambda name: getattr(fast if name == "blackscholes" else hand, name))
+    hand, prices = library("hand", threads, wide), library("black_scholes", threads, "-ffast-math", wide)
+    table = calls(lambda name: getattr(prices if name == "blackscholes" else hand, name))
     return {name: case for name, case in table.items() if name not in ("stencil", "histogram", "spmv")}

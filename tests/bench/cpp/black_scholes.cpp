@@ -1,4 +1,5 @@
-// fast_math.cpp -- built with -ffast-math and 512-bit vectors, so that g++ takes logarithms and the like from glibc's vector library.
+// black_scholes.cpp -- prices of options. Built twice: strictly, and with -ffast-math and 512-bit vectors, so that g++ takes logarithms and
+// the like from glibc's vector library.
 #include <cmath>
 #include <cstdint>
 
