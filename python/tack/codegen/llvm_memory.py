@@ -258,7 +258,7 @@ class Memory:
                 at = self.w.op(f"{identifier(array.name)}.at", f"getelementptr {t}, ptr {at}, i64 {1 - self.lanes}")
                 mask = mask and self.reverse("i1", mask)
             elif instr in self.leading and mask is None:
-                self._prefetch(at)
+                self.prefetch(self.w.op("ahead", f"getelementptr i8, ptr {at}, i64 {AHEAD_BYTES}"), 0)
             value = self.load_vector(array.dtype, at, mask, hint)
             return value if split.step == 1 else self.reverse(t, value)
         column = load_column(self, instr, split, hint) if mask is None and self.rows else None
@@ -266,10 +266,10 @@ class Memory:
             return column
         return self.gather(array.dtype, self.pointers(array, split, flat), mask, hint, vt)
 
-    def _prefetch(self, at: str) -> None:
-        ahead = self.w.op("ahead", f"getelementptr i8, ptr {at}, i64 {AHEAD_BYTES}")
+    def prefetch(self, at: str, write: int) -> None:
+        """Asks for the line at an address, which need not be one of anything."""
         self.arithmetic.declare("llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-        self.w.do(f"call void @llvm.prefetch.p0(ptr {ahead}, i32 0, i32 3, i32 1)")
+        self.w.do(f"call void @llvm.prefetch.p0(ptr {at}, i32 {write}, i32 3, i32 1)")
 
     def load_vector(self, dtype: DType, at: str, mask: str | None, hint: str) -> str:
         vt = llvm_type(dtype, self.lanes)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from ..ir.nodes import ArrayParam, Instr, ScalarParam, Var
+from ..ir.nodes import ArrayParam, Instr, ScalarParam
 from ..ir.source import EntryPoint
 from ..ir.target import Target
 from ..types import i32
@@ -20,9 +20,11 @@ from .carried import split_carried
 from .collapse import SHORT, Pair, flat_arrays
 from .cost import choose_lanes, collapse_flow, flow_of, iteration_ns, local_arrays, size_of
 from .joins import join_in_place
+from .llvm_ahead import Ahead
 from .llvm_body import Body
 from .llvm_division import Division, lane_function
 from .llvm_memory import Words
+from .llvm_names import value_names
 from .llvm_ops import Arithmetic
 from .llvm_pieces import Pieces
 from .llvm_records import functions as record_functions
@@ -37,7 +39,7 @@ from .params import EntryPlan, Plan
 from .pieces import divide
 from .ranges import MOST
 from .shared_math import print_function
-from .streams import address_slice, anchor, leading_loads, streamed_store
+from .streams import address_slice, anchor, far_accesses, leading_loads, streamed_store
 from .uniform import Flow
 from .walk import instructions
 
@@ -150,6 +152,8 @@ class _Entry:
         self.stream = streamed_store(entry, self.flow) if x86 and not stops else None  # a failed check leaves past the fence
         self.anchor = self.stream or (anchor(entry, self.flow) if x86 and target.vector_bits >= 256 else None)
         self.body.memory.leading = leading_loads(entry, self.flow)
+        far = far_accesses(entry) if lanes == 1 and self.size <= _UNROLLED_SIZE else []
+        self.ahead = Ahead(self.body, far) if far else None
         self.once = False  # whether the body is printed once, under a mask
         self.streaming = ""  # i1: whether this launch bypasses the caches
         pairs = collapse_flow(entry, lanes, target.vector_bits)
@@ -159,7 +163,7 @@ class _Entry:
         self.cost = -1.0 if entry.single else iteration_ns(entry, self.flow, {p.array for p in arrays})
 
     def _body(self, entry: EntryPlan, flow: Flow) -> Body:
-        body = Body(self.w, self.arithmetic, flow, self.words, local_arrays(entry), _hints(entry), {r.var for r in entry.reductions})
+        body = Body(self.w, self.arithmetic, flow, self.words, local_arrays(entry), value_names(entry), {r.var for r in entry.reductions})
         body.memory.used = self.used
         body.memory.rows = row_lengths(instructions(entry.body), flow)
         self.arithmetic.numbers |= never_nan({r.var for r in entry.reductions}, entry.prologue, entry.body)
@@ -260,6 +264,8 @@ class _Entry:
         if self.entry.single:
             self._stop_if_failed()
         self.body.straight(self.entry.prologue)
+        if self.ahead is not None:
+            self.ahead.decide()
         if self.entry.single:
             self.body.memory.zero_locals()
             self.body.iteration(self.entry.body, None)
@@ -437,6 +443,10 @@ class _Entry:
         """Iterations one by one, several before each branch; what is left goes to ``rest``."""
         w = self.w
         several, check = w.label("several"), w.label("several.next")
+        if self.ahead is not None:
+            dim = self.entry.rank - 1
+            index = lambda i: self._index(dim, i, f"index{dim}")  # noqa: E731
+            self.ahead.several(_UNROLLED, at, last, check, index, lambda i: self._group(i, first, None))
         w.start(check)
         now = w.op("i", f"load i64, ptr {at}")
         left = w.op("left", f"sub nsw i64 {last}, {now}")
@@ -583,15 +593,3 @@ class _Entry:
         self.declare("llvm.x86.sse.sfence", "declare void @llvm.x86.sse.sfence()")
         w.do("call void @llvm.x86.sse.sfence()")
         w.start(after)
-
-
-def _hints(entry: EntryPlan) -> dict[Instr, str]:
-    """Names for values: the variable they are bound to, or what they are."""
-    out: dict[Instr, str] = {}
-    for instr in instructions(entry.prologue, entry.body):
-        if instr.op == "set" and isinstance(instr.attr, Var):
-            out[instr] = instr.attr.name
-            out.setdefault(instr.args[0], identifier(instr.attr.name))
-        elif instr.op in ("load", "load_flat") and not isinstance(instr.attr, str):
-            out.setdefault(instr, identifier(getattr(instr.attr, "name", "t")) + ".value")
-    return out
