@@ -102,6 +102,46 @@ TEST_CASE("a burst of launches that are each too short to wake the workers for w
   CHECK(s.serial > 0);
 }
 
+TEST_CASE("costs that were measured in a busy minute are measured again") {
+  Machine machine(2);
+  // A host whose second thread is elsewhere, until it does half of the work.
+  std::atomic<bool> busy{true};
+  machine.runtime->set_parallel_for(
+      [&](std::int64_t n, std::int64_t, int, tack::ParallelBody body, void* context) { body(context, 0, busy.load() ? n : n / 2); });
+  const std::int64_t one = 1;
+  const auto module = machine.module(as_told, 1000);
+  for (int i = 0; i < 2000; ++i) machine.launch(*module, 12, &one);
+  CHECK(statistics(*module).fan_out_ns > 10000);
+  CHECK(statistics(*module).parallel < 100);
+  busy = false;
+  const std::uint64_t before = statistics(*module).parallel;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (statistics(*module).parallel < before + 100 && std::chrono::steady_clock::now() < end) machine.launch(*module, 12, &one);
+  CHECK(statistics(*module).parallel >= before + 100);
+  CHECK(statistics(*module).fan_out_ns < 10000);
+  machine.runtime->set_parallel_for({});
+}
+
+TEST_CASE("threads get equally many pieces, which begin at multiples of a cache line's elements") {
+  for (const std::int64_t n : {100000, 99999, 1000000, 12345}) {
+    Machine machine(2);
+    std::int64_t grain = 0;
+    machine.runtime->set_parallel_for([&](std::int64_t count, std::int64_t g, int, tack::ParallelBody body, void* context) {
+      if (count == n) grain = g;
+      body(context, 0, count);
+    });
+    const auto module = machine.module(cheap, 1e5 / static_cast<double>(n) * 10);  // 1 ms by the hint
+    machine.launch(*module, n);
+    CAPTURE(n);
+    REQUIRE(grain > 0);
+    CHECK(grain % 64 == 0);
+    const std::int64_t pieces = (n - 1) / grain + 1;
+    CHECK(pieces <= 50);
+    CHECK(n - (pieces - 1) * grain > grain - 64 * pieces);  // the last one is as long, but for what is rounded
+    machine.runtime->set_parallel_for({});
+  }
+}
+
 TEST_CASE("the costs can be read") {
   Machine machine(2);
   const auto module = machine.module(as_told);
@@ -171,8 +211,8 @@ TEST_CASE("what an entry costs: hints, samples, sizes") {
     CHECK_FALSE(cost.holding_off());
   }
   SUBCASE("the longer threads have not helped, the more rarely they are tried") {
-    constexpr double serial_ns = 1e6, wall_ns = 2e6;
-    EntryCost cost(1);
+    constexpr double serial_ns = 1e4, wall_ns = 2e4;
+    EntryCost cost(0.01);
     cost.ran_serial(1000000, serial_ns);
     std::vector<int> spells;
     int tried = 0;
@@ -197,6 +237,42 @@ TEST_CASE("what an entry costs: hints, samples, sizes") {
     int spell = 1;
     while (cost.holding_off()) ++spell;
     CHECK(spell == 4);
+  }
+  SUBCASE("launches that take long are tried again soon, as rarely as makes trials cheap") {
+    constexpr double serial_ns = 35e6;
+    for (const double ratio : {1.0, 1.3, 2.0, 4.0}) {
+      CAPTURE(ratio);
+      EntryCost cost(3.5);
+      cost.ran_serial(10000000, serial_ns);
+      double without = 0, with = 0;
+      int spell = 0, longest = 0;
+      for (int launch = 0; launch < 2000; ++launch) {
+        without += serial_ns;
+        if (cost.holding_off()) {
+          longest = std::max(longest, ++spell);
+          with += serial_ns;
+          cost.ran_serial(10000000, serial_ns);
+        } else {
+          spell = 0;
+          with += ratio * serial_ns;
+          cost.ran_parallel(10000000, 2 * ratio * serial_ns, ratio * serial_ns);
+        }
+      }
+      CHECK(with < 1.06 * without);
+      CHECK(longest >= 4);
+      CHECK(longest <= std::max(4.0, (ratio - 1) / 0.03));
+      // The other programs are gone.
+      int late = 0;
+      for (int launch = 0; launch < 110; ++launch) {
+        if (cost.holding_off()) {
+          ++late;
+          cost.ran_serial(10000000, serial_ns);
+        } else {
+          cost.ran_parallel(10000000, serial_ns, serial_ns / 2);
+        }
+      }
+      CHECK(late <= std::max(4.0, (ratio - 1) / 0.03));
+    }
   }
   SUBCASE("a wrong verdict is revised within a few launches") {
     // 10^7 gathers: 35 ms on one thread, 19 on two.

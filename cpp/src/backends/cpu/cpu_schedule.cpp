@@ -29,9 +29,12 @@ constexpr double awake_ns = 20000;   // workers are awake for this long after a 
 constexpr double piece_ns = 20000, smallest_piece_ns = 2000;
 constexpr int pieces_per_thread = 4;
 constexpr std::int64_t line_iterations = 64;  // pieces of cheap iterations start at multiples: no two threads store to one cache line
-constexpr double first_measure_ns = 1e7, last_measure_ns = 1e10, measure_growth = 10;  // at most 3 % of the time goes into measuring
+constexpr double first_measure_ns = 1e7, last_measure_ns = 1e10, measure_growth = 10;
+constexpr double measuring_part = 0.03;  // of the time, at most, once a machine turned out to be too busy to be measured
 constexpr double useless_ratio = 0.95, retry_ratio = 0.85;
-constexpr int longest_spell = 512;  // launches without threads
+constexpr int most_launches = 512;       // of a spell without threads
+constexpr double spell_ns = 1e7;         // or of so much time, where that is fewer launches
+constexpr double lost_in_trials = 0.03;  // or as many as make trials cost this part of the time
 constexpr float slow_rise = 0.125f, quick_rise = 0.5f;
 
 int size_class(std::int64_t iterations) noexcept { return (63 - std::countl_zero(static_cast<std::uint64_t>(iterations))) / 6; }
@@ -48,10 +51,11 @@ std::int64_t grain_for(std::int64_t n, double ns_per_iteration, int threads) noe
   const double piece = std::clamp(total / (pieces_per_thread * threads), smallest_piece_ns, piece_ns);
   const double iterations = std::clamp(piece / std::max(ns_per_iteration, 1e-6), 1.0, static_cast<double>(n));
   auto grain = static_cast<std::int64_t>(std::min(iterations, 4e18));
-  // A few expensive iterations still go one by one to the threads there are.
-  grain = std::max<std::int64_t>(1, std::min(grain, n / threads));
-  if (grain >= line_iterations) grain -= grain % line_iterations;
-  return grain;
+  // As many pieces for every thread; a few expensive iterations still go one by one to the threads there are.
+  const std::int64_t pieces = std::max<std::int64_t>(1, n / threads / grain) * threads;
+  grain = (n - 1) / pieces + 1;
+  if (grain < line_iterations) return std::max<std::int64_t>(1, n / pieces);
+  return (grain - 1) / line_iterations * line_iterations + line_iterations;  // upwards, lest the rest make a piece of its own
 }
 
 }  // namespace
@@ -114,19 +118,28 @@ void EntryCost::ran_serial(std::int64_t iterations, double ns) noexcept {
   sample(iterations, ns / static_cast<double>(iterations), rise);
 }
 
+int EntryCost::longest_spell(double ratio, double serial_ns) noexcept {
+  const double launches = std::max((ratio - 1) / lost_in_trials, spell_ns / serial_ns);
+  return static_cast<int>(std::clamp(launches, static_cast<double>(first_spell), static_cast<double>(most_launches)));
+}
+
 void EntryCost::ran_parallel(std::int64_t iterations, double busy_ns, double wall_ns) noexcept {
   const double serial_ns = predict(iterations);
   // Threads slow one another down where memory is the limit, so their time is an upper bound of the serial cost: it may only lower it.
   if (busy_ns < serial_ns) sample(iterations, busy_ns / static_cast<double>(iterations), slow_rise);
   if (varies() || !(serial_ns > 0) || serial_ns == unknown) return;
   const double old = static_cast<double>(ratio_.load(std::memory_order_relaxed));
-  double ratio = old + (std::min(wall_ns / serial_ns, 4.0) - old) / 8;
+  const double now = std::min(wall_ns / serial_ns, 4.0);
+  double ratio = old + (now - old) / 8;
   if (ratio > useless_ratio) {
     // The serial time may be a guess, which a single serial launch corrects. It may have been measured at a bad moment, so the first spells
-    // are short. Where threads never help, trying them again costs less and less.
-    const int spell = timed_[static_cast<std::size_t>(size_class(iterations))].load(std::memory_order_relaxed) ? spell_.load() : 1;
+    // are short. Where threads never help, trying them again costs less and less. But a busy minute of other programs must not keep
+    // launches that take long from threads for much longer than that: these are tried again when it costs little.
+    const bool timed = timed_[static_cast<std::size_t>(size_class(iterations))].load(std::memory_order_relaxed);
+    const int limit = longest_spell(now, serial_ns);
+    const int spell = timed ? std::min(spell_.load(std::memory_order_relaxed), limit) : 1;
     hold_off_.store(spell, std::memory_order_relaxed);
-    if (spell > 1) spell_.store(std::min(2 * spell, longest_spell), std::memory_order_relaxed);
+    if (spell > 1) spell_.store(std::min(2 * spell, most_launches), std::memory_order_relaxed);
     ratio = retry_ratio;
   } else if (ratio < gain_needed) {
     spell_.store(first_spell, std::memory_order_relaxed);
@@ -226,9 +239,9 @@ bool Schedule::worth_threads(EntryCost& cost, double serial_ns, std::uint64_t no
   if (pool_failed_.load(std::memory_order_relaxed) && !host()) return false;
   const double divided = serial_ns / threads();
   const double limit = serial_ns * gain_needed;
-  if (divided + warm_ns_.load(std::memory_order_relaxed) >= limit && measured_.load(std::memory_order_relaxed)) return false;
 
-  // Threads come into question. Once enough time is spent on such launches, the machine is measured instead of guessed.
+  // Once enough time is spent on launches that threads may help, the machine is measured instead of guessed; and again later on, also
+  // where threads are left out because of what was measured: other programs may have been at work.
   const double worked = worked_ns_.load(std::memory_order_relaxed) + serial_ns;
   worked_ns_.store(worked, std::memory_order_relaxed);
   if (worked > measure_after_ns_.load(std::memory_order_relaxed)) calibrate();
@@ -335,13 +348,14 @@ double Schedule::fan_out_sample(double ns_each) {
   return fanned_out ? std::max(0.0, clock_.between(start, stop) - ns_each) : -1.0;
 }
 
-/// Measures the fan-out cost, warm and after idleness, as the least of a few samples: the machine's, not its other programs'.
+/// Measures the fan-out cost, warm and after idleness, as the least of all samples so far: the machine's, not its other programs'.
 void Schedule::calibrate() {
   // A thread that finds another one measuring goes on with what is known. No lock is waited for, so a fork can't leave one locked for ever.
   const std::unique_lock lock(measuring_, std::try_to_lock);
   if (!lock.owns_lock()) return;
   worked_ns_.store(0, std::memory_order_relaxed);
   const bool again = measured_.load(std::memory_order_relaxed);
+  const std::uint64_t begin = clock_.now();
   measure_after_ns_.store(std::min(measure_after_ns_.load(std::memory_order_relaxed) * measure_growth, last_measure_ns),
                           std::memory_order_relaxed);
 
@@ -361,11 +375,18 @@ void Schedule::calibrate() {
   }
   // Warm means that the workers have cores of their own, which the system gives them some time after they woke.
   const std::uint64_t start = clock_.now();
-  for (int good = 0; good < good_samples && clock_.between(start, clock_.now()) < longest_warm_up;) {
+  int good = 0;
+  while (good < good_samples && clock_.between(start, clock_.now()) < longest_warm_up) {
     const double sample = fan_out_sample(short_work);
     if (sample < 0) return;
     warm = std::min(warm, sample);
     if (sample < short_work / 2) ++good;
+  }
+  // Not the machine's costs but those of a busy minute: the next look comes soon.
+  if (good < good_samples) measure_after_ns_.store(clock_.between(begin, clock_.now()) / measuring_part, std::memory_order_relaxed);
+  if (measured_.load(std::memory_order_relaxed)) {
+    warm = std::min(warm, warm_ns_.load(std::memory_order_relaxed));
+    idle_cost = std::min(idle_cost, idle_ns_.load(std::memory_order_relaxed));
   }
   warm_ns_.store(warm, std::memory_order_relaxed);
   idle_ns_.store(std::max(idle_cost, warm), std::memory_order_relaxed);

@@ -57,6 +57,8 @@ class EntryCost {
 
  private:
   bool measured_short(std::int64_t iterations) const noexcept;
+  /// In launches, after trials that took `ratio` times as long as one thread would have.
+  static int longest_spell(double ratio, double serial_ns) noexcept;
   /// `rise`: the weight of a sample that is above what was known.
   void sample(std::int64_t iterations, double ns_per_iteration, double rise) noexcept;
 
