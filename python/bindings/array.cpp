@@ -3,6 +3,11 @@
 
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <span>
+
 #include "buffers.h"
 #include "state.h"
 
@@ -15,6 +20,38 @@ using Dims = std::vector<std::int64_t>;
 void make_empty(Array* self, Device& device, const std::string& dtype, const Dims& shape) {
   const std::shared_ptr<Device> shared = device.shared_from_this();
   std::construct_at(self, Array::empty(shared, dtype_from_name(dtype), shape));
+}
+
+/// The lengths of an ordinary shape, an int or a tuple of ints that are not negative; nothing for any other.
+std::optional<std::span<const std::int64_t>> plain_shape(nb::handle shape, std::array<std::int64_t, max_rank>& lengths) {
+  const bool one = PyLong_CheckExact(shape.ptr()) != 0;
+  if (!one && PyTuple_CheckExact(shape.ptr()) == 0) return std::nullopt;
+  const std::size_t rank = one ? 1 : static_cast<std::size_t>(PyTuple_Size(shape.ptr()));
+  if (rank > max_rank) return std::nullopt;
+  for (std::size_t d = 0; d < rank; ++d) {
+    PyObject* const item = one ? shape.ptr() : PyTuple_GetItem(shape.ptr(), static_cast<Py_ssize_t>(d));
+    if (PyLong_CheckExact(item) == 0) return std::nullopt;
+    int overflow = 0;
+    lengths[d] = PyLong_AsLongLongAndOverflow(item, &overflow);
+    if (overflow != 0 || lengths[d] < 0) return std::nullopt;
+  }
+  return std::span<const std::int64_t>(lengths.data(), rank);
+}
+
+/// A new array without Python's detours, where all that is given is as it mostly is; else None, and Python looks at it more closely.
+nb::object new_array(nb::handle shape, nb::handle dtype, nb::handle device) {
+  State& s = state();
+  const auto known = std::find(s.dtypes.begin(), s.dtypes.end(), dtype.ptr());
+  Device* where = device.is_none() ? &default_device() : nullptr;
+  std::array<std::int64_t, max_rank> lengths;  // filled as far as it is read
+  const auto plain = plain_shape(shape, lengths);
+  if (known == s.dtypes.end() || !plain || (where == nullptr && !nb::try_cast(device, where))) return nb::none();
+  const auto index = static_cast<std::size_t>(known - s.dtypes.begin());
+  if ((where->capabilities().array_dtypes >> index & 1u) == 0) return nb::none();
+  nb::object made = nb::inst_alloc(reinterpret_cast<PyObject*>(s.array_type));
+  std::construct_at(nb::inst_ptr<Array>(made), Array::empty(where->shared_from_this(), array_dtypes[index], *plain));
+  nb::inst_mark_ready(made);
+  return made;
 }
 
 void make_view(Array* self, const Array& base, const std::string& dtype, const Dims& shape, const Dims& strides, std::int64_t offset,
@@ -152,15 +189,23 @@ void bind_array(nb::module_& m) {
   Py_INCREF(reinterpret_cast<PyObject*>(s.array_type));
   m.def(
       "set_array_type",
-      [](nb::type_object type) {
+      [](nb::type_object type, const nb::tuple& dtypes) {
         State& st = state();
+        if (dtypes.size() != st.dtypes.size()) throw nb::value_error("set_array_type(): as many dtypes as arrays can have are needed");
         if (PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type.ptr()), st.array_base) == 0)
           throw nb::type_error("set_array_type(): the class must derive from tack._runtime.Array");
         Py_DECREF(reinterpret_cast<PyObject*>(st.array_type));
         st.array_type = reinterpret_cast<PyTypeObject*>(type.release().ptr());
+        for (std::size_t i = 0; i < st.dtypes.size(); ++i) st.dtypes[i] = nb::object(dtypes[i]).release().ptr();
       },
-      nb::arg("cls"), nb::sig("def set_array_type(cls: type[Array]) -> None"),
-      "The class that kernel arguments are expected to have, so that it is tested first.");
+      nb::arg("cls"), nb::arg("dtypes"), nb::sig("def set_array_type(cls: type[Array], dtypes: tuple[object, ...]) -> None"),
+      "The class that kernel arguments are expected to have, so that it is tested first, and that new_array() makes; and the package's "
+      "dtypes "
+      "of arrays, in the documented order.");
+  m.def("new_array", &new_array, nb::arg("shape"), nb::arg("dtype"), nb::arg("device").none(),
+        nb::sig("def new_array(shape: object, dtype: object, device: object) -> typing.Any"),
+        "A new contiguous array, uninitialised, of the class and the dtypes that were set: for an int or a tuple of ints, a dtype that the "
+        "device has, and a device or None, the default one. None for anything else, which Python checks and converts first.");
 }
 
 }  // namespace tack::python

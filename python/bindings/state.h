@@ -5,6 +5,7 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -48,17 +49,18 @@ struct KnownDevice {
 /// the interpreter shuts down, and the destructors of static objects would run without it.
 struct State {
   std::shared_ptr<Runtime> runtime;
-  std::vector<KnownDevice> devices;             // every device that was asked for: a device stays the same object
-  Device* process_default = nullptr;            // null: the CPU, started at its first use
-  Device* cpu = nullptr;                        // plain "cpu", once started
-  Buffer* all_memory = nullptr;                 // the last one that was used, see arguments.cpp
-  nb::handle compile_error, unsupported_error;  // owned; null until set_errors
-  PyTypeObject* array_base = nullptr;           // tack._runtime.Array
-  PyTypeObject* texture_base = nullptr;         // tack._runtime.Texture
-  PyTypeObject* array_type = nullptr;           // tack.Array once registered, else array_base: the type tested first
-  bool python_pool = false;                     // launches may run Python, so they never keep the GIL as their guard
-  std::atomic<bool> debugging{false};           // calls take kernels that check every index and every assert
-  std::atomic<int> device_blocks{0};            // open `with` blocks of all threads: without any, no thread-local need be looked at
+  std::vector<KnownDevice> devices;                     // every device that was asked for: a device stays the same object
+  Device* process_default = nullptr;                    // null: the CPU, started at its first use
+  Device* cpu = nullptr;                                // plain "cpu", once started
+  Buffer* all_memory = nullptr;                         // the last one that was used, see arguments.cpp
+  nb::handle compile_error, unsupported_error;          // owned; null until set_errors
+  PyTypeObject* array_base = nullptr;                   // tack._runtime.Array
+  PyTypeObject* texture_base = nullptr;                 // tack._runtime.Texture
+  PyTypeObject* array_type = nullptr;                   // tack.Array once registered, else array_base: the type tested first
+  std::array<PyObject*, array_dtypes.size()> dtypes{};  // owned; the package's objects for array_dtypes, null until set_array_type
+  bool python_pool = false;                             // launches may run Python, so they never keep the GIL as their guard
+  std::atomic<bool> debugging{false};                   // calls take kernels that check every index and every assert
+  std::atomic<int> device_blocks{0};                    // open `with` blocks of all threads: without any, no thread-local need be looked at
   nb::ft_mutex mutex;
 };
 

@@ -152,8 +152,13 @@ class Array(_runtime.Array):
         import numpy
 
         out = numpy.empty(self.shape, numpy_dtype(self.dtype))
-        self.read_into(out)
+        (self._packed() if self.layout else self).read_into(out)
         return out
+
+    def _packed(self) -> Array:
+        from .copies import packed
+
+        return packed(self)
 
     async def numpy_async(self) -> NDArray[Any]:
         """``await a.numpy_async()``: as numpy(), in a worker thread, while the event loop keeps running.
@@ -227,33 +232,40 @@ class Array(_runtime.Array):
         """Sets every element to the value whose bytes are given."""
         if self.read_only:
             raise ValueError("the array is read-only")
-        _runtime.Array.fill(self, element)
+        if self.layout and self.device.queued:
+            from .copies import spread
+
+            spread(self, element)
+        else:
+            _runtime.Array.fill(self, element)
 
     def copy(self) -> Array:
         """A new contiguous array with the same elements, on the same device."""
-        out = Array(self.device, self.dtype_name, self.shape)
-        out.copy_from(self)
+        return self._copied_to(self.device, self.dtype_name)
+
+    def _copied_to(self, device: Device, dtype: str) -> Array:
+        out = Array(device, dtype, self.shape)
+        if dtype == self.dtype_name and not self.layout:
+            out.copy_from(self)
+        else:
+            from .copies import assign
+
+            assign(out, self)
         return out
 
     def astype(self, dtype: Any) -> Array:
         """A new array of another dtype, converted as a kernel's cast: ints wrap; floats truncate and saturate, NaN gives 0."""
         target = as_dtype(dtype)
-        if target == self.dtype:
-            return self.copy()
-        from .runtime.host_types import cast_array
-
-        out = Array(self.device, target.name, self.shape)
-        out.write_from(cast_array(self._host(), target))
-        return out
+        check_supported(target, self.device, "astype()")
+        return self._copied_to(self.device, target.name)
 
     def to_device(self, where: DeviceLike) -> Array:
         """The array itself if ``where`` (a device or its name) can address its memory, else a copy there."""
         target = as_device(where)
         if target.can_address(self.device):
             return self
-        out = Array(target, self.dtype_name, self.shape)
-        out.copy_from(self)
-        return out
+        check_supported(self.dtype, target, "to_device()")
+        return self._copied_to(target, self.dtype_name)
 
     def item(self) -> int | float:
         """The only element, as a Python number. Raises ValueError unless size is 1."""
@@ -537,4 +549,4 @@ for _symbol, _name in _OPERATORS.items():
         setattr(Array, _form, _refuse(_symbol))
 for _symbol, _name in {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "-a": "neg", "+a": "pos", "~a": "invert", "abs()": "abs"}.items():
     setattr(Array, f"__{_name}__", _refuse(_symbol))
-_runtime.set_array_type(Array)
+_runtime.set_array_type(Array, ARRAY_DTYPES)

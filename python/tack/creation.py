@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from . import _runtime
 from .arrays import Array, as_dtype, as_shape, check_supported, element_bytes, numpy_dtype, wrap_numpy
 from .devices import as_device
 from .sharing import is_tensor, shared
@@ -11,7 +12,7 @@ from .types import DType, f32, i32
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from numpy.typing import NDArray
@@ -24,22 +25,34 @@ __all__ = [
     "ones_like", "stack", "zeros", "zeros_like",
 ]  # fmt: skip
 
+new_array, fill = _runtime.new_array, _runtime.Array.fill
 
-def _allocate(shape: Any, dtype: DType, device: Device, what: str) -> Array:
-    check_supported(dtype, device, what)
-    return Array(device, dtype.name, as_shape(shape, what))
+
+def _new(shape: Any, dtype: Any, device: DeviceLike, what: str) -> Array:
+    """An uninitialised array; ``what`` makes it and stands in the messages. Errors are Python's, so that the runtime need not know them."""
+    made: Array | None = new_array(shape, dtype, device)
+    if made is None:
+        kind, where = as_dtype(dtype), as_device(device)
+        check_supported(kind, where, what)
+        made = Array(where, kind.name, as_shape(shape, what))
+    return made
+
+
+def _filled(out: Array, element: bytes) -> Array:
+    fill(out, element)  # at once: it is contiguous and may be written
+    return out
 
 
 def empty(shape: Any, dtype: Any = f32, device: DeviceLike = None) -> Array:
     """An uninitialised array. ``shape``: an int or a tuple of ints; ``device``: a device or its name, None for the default device."""
-    return _allocate(shape, as_dtype(dtype), as_device(device), "tack.empty()")
+    made: Array | None = new_array(shape, dtype, device)
+    return _new(shape, dtype, device, "tack.empty()") if made is None else made
 
 
 def zeros(shape: Any, dtype: Any = f32, device: DeviceLike = None) -> Array:
     """An array of zeros."""
-    out = _allocate(shape, as_dtype(dtype), as_device(device), "tack.zeros()")
-    out.fill_bytes(bytes(out.itemsize))
-    return out
+    out = _new(shape, dtype, device, "tack.zeros()")
+    return _filled(out, bytes(out.itemsize))
 
 
 def ones(shape: Any, dtype: Any = f32, device: DeviceLike = None) -> Array:
@@ -51,9 +64,7 @@ def full(shape: Any, value: Any, dtype: Any = f32, device: DeviceLike = None) ->
     """An array whose elements all have ``value``, a number that ``dtype`` can hold."""
     kind = as_dtype(dtype)
     element = element_bytes(value, kind, "tack.full()")
-    out = _allocate(shape, kind, as_device(device), "tack.full()")
-    out.fill_bytes(element)
-    return out
+    return _filled(_new(shape, kind, device, "tack.full()"), element)
 
 
 def _like(prototype: Any, dtype: Any, device: DeviceLike, shape: Any) -> tuple[Any, DType, Device]:
@@ -69,7 +80,7 @@ def _like(prototype: Any, dtype: Any, device: DeviceLike, shape: Any) -> tuple[A
 
 def empty_like(prototype: Any, dtype: Any = None, device: DeviceLike = None, shape: Any = None) -> Array:
     """An uninitialised array with the prototype's shape, dtype and device, where these are not given."""
-    return _allocate(*_like(prototype, dtype, device, shape), "tack.empty_like()")
+    return _new(*_like(prototype, dtype, device, shape), "tack.empty_like()")
 
 
 def zeros_like(prototype: Any, dtype: Any = None, device: DeviceLike = None, shape: Any = None) -> Array:
@@ -86,9 +97,7 @@ def full_like(prototype: Any, value: Any, dtype: Any = None, device: DeviceLike 
     """An array of ``value`` with the prototype's shape, dtype and device, where these are not given."""
     dims, kind, where = _like(prototype, dtype, device, shape)
     element = element_bytes(value, kind, "tack.full_like()")
-    out = _allocate(dims, kind, where, "tack.full_like()")
-    out.fill_bytes(element)
-    return out
+    return _filled(_new(dims, kind, where, "tack.full_like()"), element)
 
 
 def array(values: Any, dtype: Any = None, device: DeviceLike = None) -> Array:
@@ -99,13 +108,12 @@ def array(values: Any, dtype: Any = None, device: DeviceLike = None) -> Array:
     where = as_device(device)
     if isinstance(values, Array):
         kind = values.dtype if dtype is None else as_dtype(dtype)
-        out = _allocate(values.shape, kind, where, "tack.array()")
-        out.copy_from(values if kind == values.dtype else values.astype(kind))
-        return out
+        check_supported(kind, where, "tack.array()")
+        return values._copied_to(where, kind.name)
     if _is_foreign(values):
         return array(shared(values), dtype, where)
     source = _as_numpy(values, None if dtype is None else as_dtype(dtype))
-    out = _allocate(source.shape, as_dtype(source.dtype), where, "tack.array()")
+    out = _new(source.shape, as_dtype(source.dtype), where, "tack.array()")
     out.write_from(source)
     return out
 
@@ -255,6 +263,8 @@ def concatenate(arrays: Iterable[Any], axis: int = 0, dtype: Any = None) -> Arra
     """
     import numpy
 
+    from .copies import assign
+
     parts = [a if isinstance(a, Array) else asarray(a) for a in arrays]
     if not parts:
         raise ValueError("tack.concatenate(): there must be at least one array")
@@ -270,11 +280,11 @@ def concatenate(arrays: Iterable[Any], axis: int = 0, dtype: Any = None) -> Arra
     kind = as_dtype(numpy.result_type(*(numpy_dtype(p.dtype) for p in parts)) if dtype is None else dtype)
     shape = list(first.shape)
     shape[axis] = sum(part.shape[axis] for part in parts)
-    out = _allocate(tuple(shape), kind, first.device, "tack.concatenate()")
+    out = _new(tuple(shape), kind, first.device, "tack.concatenate()")
     at = 0
     for part in parts:
         end = at + part.shape[axis]
-        out[(slice(None),) * axis + (slice(at, end),)].copy_from(part if part.dtype == kind else part.astype(kind))
+        assign(out[(slice(None),) * axis + (slice(at, end),)], part)
         at = end
     return out
 
@@ -300,19 +310,27 @@ def copyto(destination: Any, source: Any, casting: Any = "same_kind") -> None:
             )
     else:
         source = _as_numpy(source, kind)
-    if isinstance(source, Array) and isinstance(destination, Array) and source.dtype == kind and source.shape == destination.shape:
-        destination.copy_from(source)
+    from .copies import assign, broadcast, write
+
+    if isinstance(source, Array) and isinstance(destination, Array):
+        if source.shape != destination.shape:
+            source = _fitting(broadcast, source, destination.shape)
+        assign(destination, source)
         return
     values = source._host() if isinstance(source, Array) else numpy.asarray(source)
     if as_dtype(values.dtype) != kind or not values.dtype.isnative:
         from .runtime.host_types import cast_array
 
         values = cast_array(values.astype(values.dtype.newbyteorder("="), copy=False), kind)
-    try:
-        values = numpy.broadcast_to(values, destination.shape)
-    except ValueError:
-        raise ValueError(f"tack.copyto(): shape {values.shape} does not broadcast to {destination.shape}") from None
+    values = _fitting(numpy.broadcast_to, values, destination.shape)
     if isinstance(destination, Array):
-        destination.write_from(values)
+        write(destination, values)
     else:
         numpy.copyto(destination, values.astype(destination.dtype, copy=False))
+
+
+def _fitting(broadcast: Callable[[Any, tuple[int, ...]], Any], values: Any, shape: tuple[int, ...]) -> Any:
+    try:
+        return broadcast(values, shape)
+    except ValueError:
+        raise ValueError(f"tack.copyto(): shape {values.shape} does not broadcast to {shape}") from None

@@ -69,7 +69,7 @@ READS: dict[str, Callable[[tack.Array], Any]] = {
     "mean": lambda x: x.mean(),
     "copy": lambda x: x.copy()[-1],
     "deepcopy": lambda x: copy.deepcopy(x)[-1],
-    "astype": lambda x: x.astype(tack.f64)[-1],
+    "astype": lambda x: x.astype(tack.f32)[-1],
     "to_device": lambda x: x.to_device("cpu")[-1],
     "pickle": lambda x: pickle.loads(pickle.dumps(x))[-1],
     "tack.array": lambda x: tack.array(x, dtype=tack.i64, device="cpu")[-1],
