@@ -16,6 +16,7 @@
 #include "tack/array.hpp"
 #include "tack/kernel.hpp"
 #include "tack/runtime.hpp"
+#include "tack/texture.hpp"
 
 namespace tack::test {
 
@@ -165,6 +166,22 @@ inline std::vector<float> values_of(const Array& array) {
   const std::int64_t strides[] = {4};
   array.read(values.data(), strides);
   return values;
+}
+
+/// A source of one array and one entry that also gets a texture, behind the array.
+inline KernelSource with_texture(const Texture& texture, KernelSource source) {
+  ArgumentSpec argument;
+  argument.name = "tex";
+  argument.dtype = f32;
+  argument.rank = 3;
+  argument.read_only = true;
+  argument.texture = texture.reading();
+  source.arguments.insert(source.arguments.begin() + 1, argument);
+  std::vector<ParamSlot>& params = source.entries.front().params;
+  for (ParamSlot& slot : params)
+    if (slot.kind == ParamKind::scalar) slot.arg = 2;
+  params.insert(params.begin() + 1, {.kind = ParamKind::texture, .arg = 1});
+  return source;
 }
 
 }  // namespace tack::test

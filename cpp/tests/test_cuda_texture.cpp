@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "cuda_support.h"
-#include "tack/texture.hpp"
 
 using namespace tack;
 using namespace tack::test;
@@ -15,23 +14,11 @@ namespace {
 
 /// Samples a texture at (1.25, 0.5, 0.5) of whatever its coordinates count.
 KernelSource look_source(const Texture& texture) {
-  KernelSource source = cuda_source("look",
-                                    "extern \"C\" __global__ void look(float* a, cudaTextureObject_t tex, float s, long long n) {\n"
-                                    "  a[0] = tex3D<float>(tex, 1.25f, 0.5f, 0.5f);\n"
-                                    "}\n",
-                                    1);
-  ArgumentSpec argument;
-  argument.name = "tex";
-  argument.dtype = f32;
-  argument.rank = 3;
-  argument.read_only = true;
-  argument.texture = texture.reading();
-  source.arguments.insert(source.arguments.begin() + 1, argument);
-  std::vector<ParamSlot>& params = source.entries.front().params;
-  for (ParamSlot& slot : params)
-    if (slot.kind == ParamKind::scalar) slot.arg = 2;
-  params.insert(params.begin() + 1, {.kind = ParamKind::texture, .arg = 1});
-  return source;
+  return with_texture(texture, cuda_source("look",
+                                           "extern \"C\" __global__ void look(float* a, cudaTextureObject_t tex, float s, long long n) {\n"
+                                           "  a[0] = tex3D<float>(tex, 1.25f, 0.5f, 0.5f);\n"
+                                           "}\n",
+                                           1));
 }
 
 /// Makes a texture, samples it, updates it. Answers what went wrong with the values, if anything.

@@ -41,8 +41,8 @@ class StandInZe : public StandIn {
   /// Live objects of all kinds.
   long alive() const {
     long all = 0;
-    for (const char* kind :
-         {"contexts", "command lists", "event pools", "events", "modules", "kernels", "build logs", "device memory", "pinned memory"})
+    for (const char* kind : {"contexts", "command lists", "event pools", "events", "modules", "kernels", "build logs", "images", "samplers",
+                             "device memory", "pinned memory"})
       all += count(kind);
     return all;
   }
@@ -72,6 +72,16 @@ inline KernelSource ze_source(const std::string& name, const std::string& body, 
 inline KernelSource ze_triad(const std::string& name = "triad") {
   return ze_source(
       name, "  const long i = (long)get_group_id(0) * get_local_size(0) + get_local_id(0);\n  if (i < n) a[i] = b[i] + s * c[i];", 3);
+}
+
+/// Samples a texture at (1.25, 0.5, 0.5) of whatever its coordinates count.
+inline KernelSource ze_look(const Texture& texture) {
+  KernelSource source = with_texture(texture, ze_source("look", "", 1));
+  source.text =
+      "__kernel void look(__global float* a, read_only image3d_t tex, sampler_t way, float s, long n) {\n"
+      "  a[0] = read_imagef(tex, way, (float4)(1.25f, 0.5f, 0.5f, 0.0f)).x;\n"
+      "}\n";
+  return source;
 }
 
 }  // namespace tack::test

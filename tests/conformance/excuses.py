@@ -35,7 +35,6 @@ UNSUPPORTED: tuple[Excuse, ...] = (
 )
 
 EXPECTED_FAILURE: tuple[Excuse, ...] = (
-    Excuse("level_zero", "test_textures.py::test_what_is_too_large*", "image3d_t is not used yet: textures are sampled in software"),
     Excuse(
         "level_zero-sim",
         "test_devices_gpu.py::test_the_error_of_a_queued_launch_is_raised_at_the_wait_and_names_the_kernel*",

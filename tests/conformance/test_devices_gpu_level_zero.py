@@ -187,3 +187,27 @@ def test_order_is_kept(device: tack.Device, tmp_path: Path, version: int) -> Non
     ended = child.run(program, tmp_path, driver=version, order="delayed", delay=50)
     barriers = ended.calls("libze", "zeCommandListAppendBarrier")
     assert (barriers > 24) == (version == 0x10004)
+
+
+ZEROS = """
+    import math
+    import tack
+
+    @tack.kernel(exact=True)
+    def zeros(out, j):
+        for i in range(out.shape[0]):
+            out[i] = 0.0 / tack.f32(j[i]) * 0.0
+
+    gpu = tack.device("level_zero")
+    out = tack.ones(2, device=gpu)
+    zeros(out, tack.arange(2, dtype=tack.i64, device=gpu))
+    print(*(math.isnan(v) for v in out.tolist()))
+"""
+
+
+@pytest.mark.needs("simulator")
+def test_the_standin_runs_code_as_it_stands(device: tack.Device, tmp_path: Path) -> None:
+    """Its OpenCL runtime optimizes 0.0 / 0 * 0.0 to 0, whether it is given text or SPIR-V, so its optimizer is kept out. Once this fails
+    for the second line, that need not be."""
+    assert child.run(ZEROS, tmp_path).out == "True False\n"
+    assert child.run(ZEROS, tmp_path, optimize=1).out == "False False\n"

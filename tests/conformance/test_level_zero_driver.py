@@ -21,6 +21,7 @@ PROGRAM = """
     known = _runtime.describe("level_zero", {name!r})
     assert (gpu.supports_f64, gpu.array_dtypes, gpu.atomic_dtypes) == (known.supports_f64, known.array_dtypes, known.atomic_dtypes)
     assert (gpu.supports_images, gpu.max_group, gpu.shared_bytes) == (known.supports_images, known.max_group, known.shared_bytes)
+    assert gpu.max_image == known.max_image
     assert gpu.max_iterations == known.max_iterations and gpu.f32_denormals and gpu._backend.supports_f64 == {f64}
 
     @tack.kernel
@@ -37,6 +38,11 @@ PROGRAM = """
             s += x[i]
         return s
 
+    @tack.kernel
+    def sampled(x, tex):
+        for i in range(x.shape[0]):
+            x[i] = tex.sample(x[i], 0.5, 0.25)
+
     with gpu:
         x, y = tack.zeros(300_000), tack.ones(300_000, dtype=tack.i32)
         for _ in range(3):
@@ -44,6 +50,11 @@ PROGRAM = """
         tack.copyto(x[::2], x[1::2])
         y.fill(3)
         total(x)
+        for interp, wrap in (("linear", "clamp"), ("linear", "repeat"), ("nearest", "mirror")):
+            tex = tack.texture3d(tack.zeros((3, 4, 5)), interp, wrap)
+            assert tex.hardware == {images}
+            sampled(x, tex)
+            tex.update()
         x.numpy()
         threads = [threading.Thread(target=mixed, args=(x, y, k, 1.5, False)) for k in range(4)]
         for thread in threads:
@@ -62,7 +73,7 @@ PROGRAM = """
             raise AssertionError("a petabyte was allocated")
         except MemoryError as error:
             assert "1.0 PiB" in str(error)
-        del x, y
+        del x, y, tex
         gpu.trim()
     print("done")
 """
@@ -75,11 +86,14 @@ def driver() -> Any:
         pytest.skip(f"needs Intel's driver, the loader and ocloc (apt-get install intel-opencl-icd libze1): {error}")
 
 
-@pytest.mark.parametrize(("name", "f64"), [("skl", True), ("dg1", False)])
-def test_every_call_passes_the_drivers_validation(name: str, f64: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "f64", "images"),
+    [("skl", True, True), ("dg1", False, True), pytest.param("pvc", True, False, marks=pytest.mark.long)],
+)
+def test_every_call_passes_the_drivers_validation(name: str, f64: bool, images: bool, tmp_path: Path) -> None:
     driver()
     file = tmp_path / "program.py"
-    file.write_text(textwrap.dedent(PROGRAM.format(name=name, f64=f64)))
+    file.write_text(textwrap.dedent(PROGRAM.format(name=name, f64=f64, images=images)))
     without_hardware = {
         "NEOReadDebugKeys": "1",
         "SetCommandStreamReceiver": "1",

@@ -105,7 +105,7 @@ def test_texture_units_are_as_exact_as_is_documented(device: tack.Device, wrap: 
     exact = sampled(tex, POINTS)
     found = sampled(tex, POINTS, sample_fast)
     np.testing.assert_allclose(found, exact, rtol=0, atol=tolerance(tex, VOLUME))
-    assert np.abs(found - exact).max() > 1e-5 or not tex.hardware  # it is hardware that mixes
+    assert (found != exact).any() or not tex.hardware  # it is the texture units that mix, in an order of their own
     np.testing.assert_allclose(sampled(tex, EDGES, sample_fast), sampled(tex, EDGES), rtol=0, atol=tolerance(tex, VOLUME))
     fetch = f"sample_{'repeat' if wrap == 'repeat' else 'linear'}(tex, "
     arguments = tack.zeros(1), tex, tack.zeros((1, 3))

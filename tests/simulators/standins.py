@@ -25,7 +25,13 @@ FLAGS = "-std=c++20 -O2 -g1 -fPIC -fvisibility=hidden -Wall -Wextra -Wpedantic -
 # The stand-in libraries: their file's name, and the sources of the front. Each has the whole engine in it.
 LIBRARIES = {
     "level_zero": {
-        "libze_loader.so.1": ["level_zero/driver.cpp", "level_zero/commands.cpp", "level_zero/module.cpp", "level_zero/opencl.cpp"],
+        "libze_loader.so.1": [
+            "level_zero/driver.cpp",
+            "level_zero/commands.cpp",
+            "level_zero/module.cpp",
+            "level_zero/image.cpp",
+            "level_zero/opencl.cpp",
+        ],
         "libocloc-counted.so": ["level_zero/ocloc.cpp"],
     },
     "cuda": {

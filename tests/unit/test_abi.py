@@ -186,7 +186,8 @@ TACK_ZE_CONSTANTS(X)
   static_assert(value == static_cast<int>(::stype) && sizeof(name) == sizeof(::original), #original " has another size or number");
 TACK_ZE_STRUCTURES(X)
 #undef X
-static_assert(sizeof(GroupCount) == sizeof(::ze_group_count_t));
+static_assert(sizeof(GroupCount) == sizeof(::ze_group_count_t) && sizeof(ImageRegion) == sizeof(::ze_image_region_t));
+static_assert(sizeof(ImageFormat) == sizeof(::ze_image_format_t));
 MEMBERS
 }
 """
@@ -207,7 +208,8 @@ def fields(text: str, structure: str) -> list[str]:
 def level_zero_fields(ours: str, theirs: str) -> str:
     """Checks that each member of each structure lies where the original's does, and is as long."""
     lines = []
-    for name, original in [*re.findall(r"X\((\w+), (ze_\w+_t), ZE_STRUCTURE", ours), ("GroupCount", "ze_group_count_t")]:
+    without_a_number = [("GroupCount", "ze_group_count_t"), ("ImageFormat", "ze_image_format_t"), ("ImageRegion", "ze_image_region_t")]
+    for name, original in [*re.findall(r"X\((\w+), (ze_\w+_t), ZE_STRUCTURE", ours), *without_a_number]:
         for mine, other in zip(fields(ours, name), fields(theirs, f"_{original}"), strict=True):
             same = f"offsetof({name}, {mine}) == offsetof(::{original}, {other}) && sizeof({name}::{mine}) == sizeof(::{original}::{other})"
             lines.append(f'static_assert({same}, "{original}::{other} lies elsewhere");')

@@ -18,6 +18,8 @@ struct EventObject;
 struct ModuleObject;
 struct BuildLogObject;
 struct KernelObject;
+struct ImageObject;
+struct SamplerObject;
 using Driver = DriverObject*;
 using Device = DeviceObject*;
 using Context = ContextObject*;
@@ -27,6 +29,8 @@ using Event = EventObject*;
 using Module = ModuleObject*;
 using BuildLog = BuildLogObject*;
 using Kernel = KernelObject*;
+using Image = ImageObject*;
+using Sampler = SamplerObject*;
 
 // X(name, the specification's name, value, what it means)
 #define TACK_ZE_RESULTS(X)                                                                                                               \
@@ -57,6 +61,7 @@ using Kernel = KernelObject*;
   X(invalid_synchronization, ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT, 0x7800000b, "an event is in an invalid state")              \
   X(invalid_enumeration, ZE_RESULT_ERROR_INVALID_ENUMERATION, 0x7800000c, "an enumerator is invalid")                                    \
   X(unsupported_enumeration, ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION, 0x7800000d, "the device does not support this enumerator")         \
+  X(unsupported_image_format, ZE_RESULT_ERROR_UNSUPPORTED_IMAGE_FORMAT, 0x7800000e, "the device has no images of this format")           \
   X(invalid_native_binary, ZE_RESULT_ERROR_INVALID_NATIVE_BINARY, 0x7800000f, "the code is no binary for this device")                   \
   X(invalid_kernel_name, ZE_RESULT_ERROR_INVALID_KERNEL_NAME, 0x78000011, "the code has no function of this name")                       \
   X(invalid_group_size, ZE_RESULT_ERROR_INVALID_GROUP_SIZE_DIMENSION, 0x78000013, "a group of this size is more than the kernel allows") \
@@ -77,11 +82,13 @@ using Kernel = KernelObject*;
   X(QueueDesc, ze_command_queue_desc_t, ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC, 0xe)                                    \
   X(EventPoolDesc, ze_event_pool_desc_t, ZE_STRUCTURE_TYPE_EVENT_POOL_DESC, 0x10)                                     \
   X(EventDesc, ze_event_desc_t, ZE_STRUCTURE_TYPE_EVENT_DESC, 0x11)                                                   \
+  X(ImageDesc, ze_image_desc_t, ZE_STRUCTURE_TYPE_IMAGE_DESC, 0x13)                                                   \
   X(DeviceMemoryDesc, ze_device_mem_alloc_desc_t, ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC, 0x15)                      \
   X(HostMemoryDesc, ze_host_mem_alloc_desc_t, ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC, 0x16)                            \
   X(AllocationProperties, ze_memory_allocation_properties_t, ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES, 0x17)    \
   X(ModuleDesc, ze_module_desc_t, ZE_STRUCTURE_TYPE_MODULE_DESC, 0x1b)                                                \
   X(KernelDesc, ze_kernel_desc_t, ZE_STRUCTURE_TYPE_KERNEL_DESC, 0x1d)                                                \
+  X(SamplerDesc, ze_sampler_desc_t, ZE_STRUCTURE_TYPE_SAMPLER_DESC, 0x1f)                                             \
   X(RelaxedLimitsDesc, ze_relaxed_allocation_limits_exp_desc_t, ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC, 0x20001)
 
 #define TACK_ZE_CONSTANTS(X)                                              \
@@ -93,6 +100,16 @@ using Kernel = KernelObject*;
   X(queue_asynchronous, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS, 2)            \
   X(event_pool_host_visible, ZE_EVENT_POOL_FLAG_HOST_VISIBLE, 1)          \
   X(event_scope_host, ZE_EVENT_SCOPE_FLAG_HOST, 4)                        \
+  X(image_3d, ZE_IMAGE_TYPE_3D, 4)                                        \
+  X(layout_32, ZE_IMAGE_FORMAT_LAYOUT_32, 2)                              \
+  X(format_float, ZE_IMAGE_FORMAT_TYPE_FLOAT, 4)                          \
+  X(swizzle_red, ZE_IMAGE_FORMAT_SWIZZLE_R, 0)                            \
+  X(swizzle_zero, ZE_IMAGE_FORMAT_SWIZZLE_0, 4)                           \
+  X(swizzle_one, ZE_IMAGE_FORMAT_SWIZZLE_1, 5)                            \
+  X(address_repeat, ZE_SAMPLER_ADDRESS_MODE_REPEAT, 1)                    \
+  X(address_clamp, ZE_SAMPLER_ADDRESS_MODE_CLAMP, 2)                      \
+  X(filter_nearest, ZE_SAMPLER_FILTER_MODE_NEAREST, 0)                    \
+  X(filter_linear, ZE_SAMPLER_FILTER_MODE_LINEAR, 1)                      \
   X(memory_unknown, ZE_MEMORY_TYPE_UNKNOWN, 0)                            \
   X(memory_device, ZE_MEMORY_TYPE_DEVICE, 2)                              \
   X(module_spirv, ZE_MODULE_FORMAT_IL_SPIRV, 0)                           \
@@ -174,6 +191,26 @@ struct EventDesc {
   StructureType stype = StructureType::EventDesc;
   const void* next = nullptr;
   std::uint32_t index = 0, signal = 0, wait = 0;
+};
+struct ImageFormat {
+  std::uint32_t layout = layout_32, type = format_float, x = swizzle_red, y = swizzle_zero, z = swizzle_zero, w = swizzle_one;
+};
+struct ImageDesc {
+  StructureType stype = StructureType::ImageDesc;
+  const void* next = nullptr;
+  std::uint32_t flags = 0, type = image_3d;
+  ImageFormat format;
+  std::uint64_t width = 0;
+  std::uint32_t height = 0, depth = 0, array_levels = 0, mip_levels = 0;
+};
+struct ImageRegion {
+  std::uint32_t x = 0, y = 0, z = 0, width = 0, height = 0, depth = 0;
+};
+struct SamplerDesc {
+  StructureType stype = StructureType::SamplerDesc;
+  const void* next = nullptr;
+  std::uint32_t address = 0, filter = 0;
+  std::uint8_t normalized = 0;
 };
 struct DeviceMemoryDesc {
   StructureType stype = StructureType::DeviceMemoryDesc;

@@ -16,7 +16,8 @@ constexpr std::uint32_t in_order_since = abi::version(1, 9);
 
 ContextPtr context_of(const std::shared_ptr<ListObject>& list) { return list == nullptr ? nullptr : list->context; }
 
-// Whether all the bytes lie in one allocation of the context; reports if not.
+}  // namespace
+
 bool in_context(const char* function, Context& context, const void* pointer, std::size_t size) {
   const std::optional<Allocation> found = Memory::instance().find(address_of(pointer));
   {
@@ -28,8 +29,6 @@ bool in_context(const char* function, Context& context, const void* pointer, std
       std::to_string(size) + " bytes of memory that is " + Memory::instance().describe(address_of(pointer)) + ", not one of the context's");
   return false;
 }
-
-}  // namespace
 
 void ListObject::append(std::function<void()> work, abi::Event signal) {
   auto& state = *context;

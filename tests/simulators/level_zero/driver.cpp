@@ -179,7 +179,7 @@ Result zeDeviceGetImageProperties(abi::Device device, abi::ImageProperties* prop
     const int number = number_of(device);
     if (number < 0) return Result::invalid_null_handle;
     if (properties->stype != abi::StructureType::ImageProperties) return misuse(site.name, Result::invalid_argument, "wrong stype");
-    properties->max_3d = model_of(number).images ? 2048 : 0;
+    properties->max_3d = model_of(number).images ? largest_image : 0;
     properties->max_samplers = model_of(number).images ? 16 : 0;
     return Result::success;
   });

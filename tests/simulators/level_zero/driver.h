@@ -39,15 +39,30 @@ using ContextPtr = std::shared_ptr<Context>;
 
 struct Program;  // module.cpp
 
+struct ImageObject {
+  ContextPtr context;
+  cl::Handle handle = nullptr;
+  std::size_t width = 0, height = 0, depth = 0;
+  ~ImageObject();
+};
+
+struct SamplerObject {
+  ContextPtr context;
+  cl::Handle handle = nullptr;
+  ~SamplerObject();
+};
+
 struct KernelObject {
   ContextPtr context;
   std::shared_ptr<Program> program;
   cl::Handle handle = nullptr;
   std::string name;
   std::uint32_t group = 0, required = 0;
+  enum class Kind { unset, value, pointer, image, sampler };
   struct Argument {
-    bool set = false, pointer = false;
-    std::vector<unsigned char> bytes;
+    Kind kind = Kind::unset;
+    std::vector<unsigned char> bytes;  // what OpenCL is given: of an image and a sampler its handle for these
+    std::shared_ptr<void> object;      // the image or the sampler
   };
   std::vector<Argument> arguments;
   std::atomic<bool> busy{false};  // a thread sets its arguments, or launches it
@@ -106,6 +121,8 @@ struct Driver {
   Table<ModuleObject> modules{"modules", 0x5e05};
   Table<BuildLogObject> logs{"build logs", 0x5e06};
   Table<KernelObject> kernels{"kernels", 0x5e07};
+  Table<ImageObject> images{"images", 0x5e08};
+  Table<SamplerObject> samplers{"samplers", 0x5e09};
 };
 
 template <class Handle>
@@ -129,6 +146,7 @@ struct Model {
   std::uint32_t max_group;
 };
 const Model& model_of(int device);
+inline constexpr std::uint32_t largest_image = 2048;  // along each dimension, where there are images
 std::size_t max_allocation();
 // The version of the specification that the driver is for.
 std::uint32_t api_version();
@@ -137,6 +155,9 @@ std::uint32_t api_version();
 bool initialized();
 // Says what was done against the specification's rules.
 Result misuse(const char* function, Result result, const std::string& what);
+
+// Whether all the bytes lie in one allocation of the context; reports if not.
+bool in_context(const char* function, Context& context, const void* pointer, std::size_t size);
 
 // Only one thread at a time may use a list or a kernel: says so where two do.
 class Alone {

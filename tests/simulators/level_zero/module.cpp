@@ -1,7 +1,9 @@
 // level_zero/module.cpp -- the Level Zero stand-in: SPIR-V compiled and run by the OpenCL runtime of the CPU.
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <sstream>
+#include <string_view>
 
 #include "driver.h"
 
@@ -19,13 +21,32 @@ KernelObject::~KernelObject() { cl::Runtime::instance().release_kernel(handle); 
 
 namespace {
 
-// Of the flags, what OpenCL knows: those that begin with -cl.
+// Of the flags, what OpenCL knows: those that begin with -cl. The runtime's optimizer is kept out, as it has errors of its own; with it
+// TACK_SIM_OPTIMIZE=1 shows one (tests/conformance/test_devices_gpu_level_zero.py).
 std::string options_of(const char* flags) {
   std::istringstream words(flags == nullptr ? "" : flags);
-  std::string options;
+  const char* const optimize = std::getenv("TACK_SIM_OPTIMIZE");
+  std::string options = optimize != nullptr && std::string_view(optimize) == "1" ? "" : "-cl-opt-disable ";
   for (std::string word; words >> word;)
     if (word.starts_with("-cl")) options += word + ' ';
   return options;
+}
+
+// What an argument's bytes say: the handle of an image or a sampler, or a value, which may turn out to be an address.
+KernelObject::Argument argument_of(std::size_t size, const void* value) {
+  using Kind = KernelObject::Kind;
+  const auto bytes_of = [](const void* first, std::size_t count) {
+    return std::vector<unsigned char>(static_cast<const unsigned char*>(first), static_cast<const unsigned char*>(first) + count);
+  };
+  std::uint64_t handle = 0;
+  if (size == sizeof handle) {
+    std::memcpy(&handle, value, sizeof handle);
+    if (const auto image = Driver::instance().images.find(handle); image != nullptr)
+      return {Kind::image, bytes_of(&image->handle, sizeof image->handle), image};
+    if (const auto sampler = Driver::instance().samplers.find(handle); sampler != nullptr)
+      return {Kind::sampler, bytes_of(&sampler->handle, sizeof sampler->handle), sampler};
+  }
+  return {Kind::value, bytes_of(value, size), nullptr};
 }
 
 // One kernel at a time: an OpenCL kernel's arguments are its own.
@@ -35,7 +56,7 @@ void run(KernelObject& kernel, const std::vector<KernelObject::Argument>& argume
   const cl::Runtime& runtime = cl::Runtime::instance();
   for (std::uint32_t i = 0; i < arguments.size(); ++i) {
     const KernelObject::Argument& argument = arguments[i];
-    if (argument.pointer) {
+    if (argument.kind == KernelObject::Kind::pointer) {
       void* pointer = nullptr;
       std::memcpy(&pointer, argument.bytes.data(), sizeof pointer);
       runtime.set_pointer(kernel.handle, i, pointer);
@@ -182,13 +203,21 @@ Result zeKernelSetArgumentValue(abi::Kernel handle, std::uint32_t index, std::si
     const Alone alone(kernel->busy, site.name, "kernel");
     const cl::Runtime& runtime = cl::Runtime::instance();
     KernelObject::Argument& argument = kernel->arguments[index];
-    if (!argument.set) argument.pointer = size == sizeof(void*) && runtime.set_pointer(kernel->handle, index, nullptr) == 0;
-    if (!argument.set && !argument.pointer && runtime.set_argument(kernel->handle, index, size, value) != 0)
-      return misuse(site.name, Result::invalid_argument_size,
-                    "argument " + std::to_string(index) + " of " + kernel->name + " has not " + std::to_string(size) + " bytes");
-    argument.set = true;
-    argument.bytes.assign(static_cast<const unsigned char*>(value), static_cast<const unsigned char*>(value) + size);
-    if (!argument.pointer) return Result::success;
+    const KernelObject::Argument given = argument_of(size, value);
+    if (given.object == nullptr && argument.kind != KernelObject::Kind::value && size == sizeof(void*) &&
+        runtime.set_pointer(kernel->handle, index, nullptr) == 0) {
+      argument.kind = KernelObject::Kind::pointer;
+    } else {
+      if ((argument.kind != KernelObject::Kind::unset && argument.kind != given.kind) ||
+          (argument.kind != KernelObject::Kind::value &&
+           runtime.set_argument(kernel->handle, index, given.bytes.size(), given.bytes.data()) != 0))
+        return misuse(site.name, Result::invalid_argument_size,
+                      "argument " + std::to_string(index) + " of " + kernel->name + " has not " + std::to_string(size) +
+                          " bytes, or is of another kind");
+      argument = given;
+      return Result::success;
+    }
+    argument.bytes = given.bytes;
     std::uintptr_t address = 0;
     std::memcpy(&address, value, sizeof address);
     if (address != 0 && !Memory::instance().find(address))
@@ -208,7 +237,8 @@ Result zeCommandListAppendLaunchKernel(abi::CommandList list_handle, abi::Kernel
     const Alone alone(list->busy, site.name, "command list"), mine(kernel->busy, site.name, "kernel");
     if (kernel->group == 0) return misuse(site.name, Result::invalid_group_size, kernel->name + " has no group size");
     for (const KernelObject::Argument& argument : kernel->arguments)
-      if (!argument.set) return misuse(site.name, Result::invalid_argument, kernel->name + " lacks an argument");
+      if (argument.kind == KernelObject::Kind::unset)
+        return misuse(site.name, Result::invalid_argument, kernel->name + " lacks an argument");
     if (groups->y != 1 || groups->z != 1) return misuse(site.name, Result::invalid_global_width, "the stand-in's grids have one dimension");
     list->append([kernel, arguments = kernel->arguments, count = std::size_t{groups->x}, group = kernel->group,
                   device = list->device]() { run(*kernel, arguments, count, group, device); },

@@ -11,11 +11,29 @@ namespace sim::level_zero::cl {
 using Int = std::int32_t;
 using Handle = void*;
 
-inline constexpr std::uint64_t all_devices = 0xffffffff;  // CL_DEVICE_TYPE_ALL
-inline constexpr std::uint32_t build_log = 0x1183;        // CL_PROGRAM_BUILD_LOG
-inline constexpr std::uint32_t argument_count = 0x1191;   // CL_KERNEL_NUM_ARGS
-inline constexpr std::uint32_t required_group = 0x11b1;   // CL_KERNEL_COMPILE_WORK_GROUP_SIZE
-inline constexpr Int invalid_argument_size = -51;         // CL_INVALID_ARG_SIZE
+inline constexpr std::uint64_t all_devices = 0xffffffff;                 // CL_DEVICE_TYPE_ALL
+inline constexpr std::uint32_t build_log = 0x1183;                       // CL_PROGRAM_BUILD_LOG
+inline constexpr std::uint32_t argument_count = 0x1191;                  // CL_KERNEL_NUM_ARGS
+inline constexpr std::uint32_t required_group = 0x11b1;                  // CL_KERNEL_COMPILE_WORK_GROUP_SIZE
+inline constexpr Int invalid_argument_size = -51;                        // CL_INVALID_ARG_SIZE
+inline constexpr std::uint64_t read_only = 1 << 2;                       // CL_MEM_READ_ONLY
+inline constexpr std::uint32_t image_3d = 0x10f2;                        // CL_MEM_OBJECT_IMAGE3D
+inline constexpr std::uint32_t red = 0x10b0;                             // CL_R
+inline constexpr std::uint32_t floats = 0x10de;                          // CL_FLOAT
+inline constexpr std::uint32_t clamp_to_edge = 0x1131, repeat = 0x1133;  // CL_ADDRESS_CLAMP_TO_EDGE, CL_ADDRESS_REPEAT
+inline constexpr std::uint32_t nearest = 0x1140, linear = 0x1141;        // CL_FILTER_NEAREST, CL_FILTER_LINEAR
+
+// cl_image_format
+struct ImageFormat {
+  std::uint32_t order = red, type = floats;
+};
+// cl_image_desc
+struct ImageDesc {
+  std::uint32_t type = image_3d;
+  std::size_t width = 0, height = 0, depth = 0, array_size = 0, row_pitch = 0, slice_pitch = 0;
+  std::uint32_t mip_levels = 0, samples = 0;
+  Handle memory = nullptr;
+};
 
 // X(member, function, its result, its parameters...)
 #define TACK_CL_FUNCTIONS(X)                                                                                                        \
@@ -35,7 +53,13 @@ inline constexpr Int invalid_argument_size = -51;         // CL_INVALID_ARG_SIZE
   X(set_argument, clSetKernelArg, Int, Handle, std::uint32_t, std::size_t, const void*)                                             \
   X(launch, clEnqueueNDRangeKernel, Int, Handle, Handle, std::uint32_t, const std::size_t*, const std::size_t*, const std::size_t*, \
     std::uint32_t, const Handle*, Handle*)                                                                                          \
-  X(finish, clFinish, Int, Handle)
+  X(finish, clFinish, Int, Handle)                                                                                                  \
+  X(create_image, clCreateImage, Handle, Handle, std::uint64_t, const ImageFormat*, const ImageDesc*, void*, Int*)                  \
+  X(write_image, clEnqueueWriteImage, Int, Handle, Handle, std::uint32_t, const std::size_t*, const std::size_t*, std::size_t,      \
+    std::size_t, const void*, std::uint32_t, const Handle*, Handle*)                                                                \
+  X(release_memory, clReleaseMemObject, Int, Handle)                                                                                \
+  X(create_sampler, clCreateSampler, Handle, Handle, std::uint32_t, std::uint32_t, std::uint32_t, Int*)                             \
+  X(release_sampler, clReleaseSampler, Int, Handle)
 
 // Intel's runtime for the CPU, its one device, a context and a queue in it.
 struct Runtime {

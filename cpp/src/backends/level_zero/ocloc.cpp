@@ -48,6 +48,7 @@ Capabilities Api::describe(std::string_view arch) {
     can.arch = arch;
     can.device_name = text("an Intel GPU of the architecture ", architecture.title);
     can.supports_images = architecture.images;
+    if (architecture.images) can.max_image.fill(2048);
     can.max_group = architecture.max_group;
     can.shared_bytes = architecture.shared_bytes;
     can.max_iterations = std::uint64_t{std::numeric_limits<std::uint32_t>::max()} * can.block;

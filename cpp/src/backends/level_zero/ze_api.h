@@ -33,7 +33,7 @@ struct Api {
   static constexpr std::string_view driver_name = "the Level Zero loader and Intel's GPU driver", compiler_name = "libocloc";
   // Part of the disk cache's key. A newer ocloc makes other code, but not wrong code: what is stored stays valid until what is asked of
   // ocloc or the way in which kernels are launched changes. Then this number does.
-  static constexpr std::string_view code_revision = "level_zero-code-1";
+  static constexpr std::string_view code_revision = "level_zero-code-2";
   static constexpr std::uint32_t first_memory_space = 0x400;
   static constexpr std::string Config::* driver_setting = &Config::lib_ze;
   static constexpr std::string Config::* compiler_setting = &Config::lib_ocloc;

@@ -7,6 +7,7 @@
 
 #include "backends/gpu/device.h"
 #include "backends/level_zero/ze_module.h"
+#include "backends/level_zero/ze_texture.h"
 #include "core/text.h"
 
 namespace tack::level_zero {
@@ -61,6 +62,7 @@ void Device::ask() {
   capabilities_.arch = hexadecimal(properties.device_id);
   capabilities_.device_name = properties.name;
   capabilities_.supports_images = images.max_samplers != 0 && images.max_3d != 0;
+  if (capabilities_.supports_images) capabilities_.max_image.fill(images.max_3d);
   capabilities_.f32_denormals = (modules.fp32_flags & abi::fp_flag_denorm) != 0;
   capabilities_.max_group = std::min(compute.max_group, compute.max_group_x);
   capabilities_.block = std::min(capabilities_.block, capabilities_.max_group);
@@ -93,6 +95,10 @@ void Device::fill(void* destination, const void* element, std::size_t size, std:
   if (count != 0) stream_.fill(destination, element, size, size * count);
 }
 
+std::unique_ptr<TextureImpl> Device::make_texture(std::array<std::size_t, 3> shape, Sampling sampling) {
+  return std::make_unique<Texture>(context_, stream_, shape, sampling);
+}
+
 std::unique_ptr<ModuleImpl> Device::load(std::span<const std::byte> binary, const KernelSource& source) {
   return std::make_unique<Module>(context_, binary, source, capabilities_);
 }
@@ -101,8 +107,19 @@ void Device::launch(const LaunchCommand& command) {
   const Module::Entry& entry = static_cast<const Module*>(command.module)->entry(command.entry);
   const std::int64_t groups = entry.whole_groups ? command.iterations : (command.iterations - 1) / entry.group + 1;
   stream_.launch(entry.kernel, {static_cast<std::uint32_t>(groups)}, [&](abi::Kernel kernel) {
-    for (std::uint32_t i = 0; i < command.words.size(); ++i)
-      driver()("give a kernel its arguments", driver().kernel_argument, kernel, i, std::size_t{entry.sizes[i]}, &command.words[i]);
+    std::uint32_t number = 0;
+    const auto give = [&](std::size_t bytes, const void* value) {
+      driver()("give a kernel its arguments", driver().kernel_argument, kernel, number++, bytes, value);
+    };
+    for (std::size_t i = 0; i < command.words.size(); ++i) {
+      if (entry.sizes[i] != Module::texture) {
+        give(entry.sizes[i], &command.words[i]);
+      } else {
+        const Texture::Handles& handles = Texture::handles_of(command.words[i]);
+        give(sizeof handles.image, &handles.image);
+        give(sizeof handles.sampler, &handles.sampler);
+      }
+    }
   });
 }
 

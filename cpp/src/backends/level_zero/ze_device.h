@@ -1,6 +1,7 @@
 // backends/level_zero/ze_device.h -- an Intel GPU as a device.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -29,6 +30,7 @@ class Device final : public DeviceImpl {
   void download(void* destination, const void* source, std::size_t bytes) override;
   void copy(void* destination, const void* source, std::size_t bytes) override;
   void fill(void* destination, const void* element, std::size_t size, std::size_t count) override;
+  std::unique_ptr<TextureImpl> make_texture(std::array<std::size_t, 3> shape, Sampling sampling) override;
   std::unique_ptr<ModuleImpl> load(std::span<const std::byte> binary, const KernelSource& source) override;
   void launch(const LaunchCommand& command) override;
   void synchronize() override;

@@ -9,6 +9,7 @@ namespace tack::level_zero {
 namespace {
 
 std::uint8_t size_of(const ParamSlot& slot) noexcept {
+  if (slot.kind == ParamKind::texture) return Module::texture;
   return slot.kind == ParamKind::scalar ? static_cast<std::uint8_t>(slot.type.size()) : std::uint8_t{8};
 }
 

@@ -19,11 +19,12 @@ inline constexpr std::string_view build_flags = "-cl-fp32-correctly-rounded-divi
 /// Lives no longer than its device.
 class Module final : public ModuleImpl {
  public:
+  static constexpr std::uint8_t texture = 0;
   struct Entry {
     abi::Kernel kernel = nullptr;
     std::uint32_t group = 0;          // threads
     bool whole_groups = false;        // as EntryPoint::whole_groups
-    std::vector<std::uint8_t> sizes;  // of the arguments, in bytes
+    std::vector<std::uint8_t> sizes;  // of the arguments in bytes, one for each word; `texture` for one that is an image and its sampler
   };
   /// Throws Error(corrupt) for bytes that the driver does not take, with its log; Error(driver) for an entry whose groups are too large.
   Module(const Context& context, std::span<const std::byte> binary, const KernelSource& source, const Capabilities& can);

@@ -23,9 +23,9 @@ Context::~Context() {
   if (ours_) driver_.release(log_, "destroy its context", driver_.context_destroy, handle_);
 }
 
-void* Context::allocated(abi::Result result, const char* symbol, void* pointer) const {
-  if (result == abi::Result::success) return pointer;
-  Error::Fields fields = driver_.error_of("allocate memory", result, symbol).fields();
+void Context::require_memory(std::string_view what, abi::Result result, const char* symbol) const {
+  if (result == abi::Result::success) return;
+  Error::Fields fields = driver_.error_of(what, result, symbol).fields();
   // More than the GPU has is called a size that it does not support.
   if (result == abi::Result::unsupported_size || result == abi::Result::out_of_host_memory) fields.code = ErrorCode::out_of_memory;
   throw Error(std::move(fields));
@@ -38,14 +38,22 @@ void* Context::allocate_device(std::size_t bytes, std::uint64_t usual_limit) con
   if (bytes > usual_limit) desc.next = &beyond;
   void* pointer = nullptr;
   const abi::Result result = driver_.allocate_device(handle_, &desc, bytes, alignment, gpu_.device, &pointer);
-  return allocated(result, driver_.allocate_device.symbol, pointer);
+  require_memory("allocate memory", result, driver_.allocate_device.symbol);
+  return pointer;
 }
 
 void* Context::allocate_host(std::size_t bytes) const {
   const abi::HostMemoryDesc desc;
   void* pointer = nullptr;
   const abi::Result result = driver_.allocate_host(handle_, &desc, bytes, alignment, &pointer);
-  return allocated(result, driver_.allocate_host.symbol, pointer);
+  require_memory("allocate memory", result, driver_.allocate_host.symbol);
+  return pointer;
+}
+
+abi::Image Context::make_image(const abi::ImageDesc& desc) const {
+  abi::Image image = nullptr;
+  require_memory("make a texture", driver_.image_create(handle_, gpu_.device, &desc, &image), driver_.image_create.symbol);
+  return image;
 }
 
 void Context::free(void* pointer) const noexcept { driver_.release(log_, "free memory", driver_.memory_free, handle_, pointer); }
@@ -105,6 +113,12 @@ void Stream::fill(void* destination, const void* element, std::size_t size, std:
   const std::lock_guard lock(mutex_);
   in_order();
   driver()("fill memory", driver().append_fill, list_, destination, element, size, bytes, nullptr, 0u, nullptr);
+}
+
+void Stream::copy_to_image(abi::Image image, const void* texels, const abi::ImageRegion& region) {
+  const std::lock_guard lock(mutex_);
+  in_order();
+  driver()("copy to a texture", driver().append_image_copy, list_, image, texels, &region, nullptr, 0u, nullptr);
 }
 
 void Stream::finish() {

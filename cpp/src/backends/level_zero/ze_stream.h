@@ -27,10 +27,12 @@ class Context {
   void* allocate_device(std::size_t bytes, std::uint64_t usual_limit) const;
   void* allocate_host(std::size_t bytes) const;
   void free(void* pointer) const noexcept;  // of either kind
+  /// An image of the device. Throws Error(out_of_memory).
+  abi::Image make_image(const abi::ImageDesc& desc) const;
 
  private:
   friend class Stream;
-  void* allocated(abi::Result result, const char* symbol, void* pointer) const;
+  void require_memory(std::string_view what, abi::Result result, const char* symbol) const;
   const Driver& driver_;
   Log& log_;
   const Gpu gpu_;
@@ -53,6 +55,7 @@ class Stream {
   /// done.
   void copy(std::string_view what, void* destination, const void* source, std::size_t bytes, abi::Event done = nullptr);
   void fill(void* destination, const void* element, std::size_t size, std::size_t bytes);
+  void copy_to_image(abi::Image image, const void* texels, const abi::ImageRegion& region);
   /// `prepare(kernel)` sets the kernel's arguments, which are taken when this returns: nobody else sets any meanwhile.
   template <class Prepare>
   void launch(abi::Kernel kernel, const abi::GroupCount& groups, Prepare prepare) {

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
-from . import Dialect
+from . import Dialect, Parameter
 from .keywords import C_WORDS, VECTOR_WORDS
 from .one_word import MATH, TYPES
 
@@ -21,15 +22,17 @@ _ATOMICS: Final = {
     **{("cas", t): "atomic_cmpxchg({}, {}, {})" for t in ("i32", "u32")},
 }
 
-_SAMPLERS: Final = {
-    "nearest": ("CLK_NORMALIZED_COORDS_FALSE", "CLK_ADDRESS_CLAMP_TO_EDGE", "CLK_FILTER_NEAREST"),
-    "linear": ("CLK_NORMALIZED_COORDS_FALSE", "CLK_ADDRESS_CLAMP_TO_EDGE", "CLK_FILTER_LINEAR"),
-    "repeat": ("CLK_NORMALIZED_COORDS_TRUE", "CLK_ADDRESS_REPEAT", "CLK_FILTER_LINEAR"),
-}
-_SAMPLE: Final = """static inline float tack_sample_{way}(read_only image3d_t texels, float x, float y, float z) {{
-  const sampler_t way = {sampler};
-  return read_imagef(texels, way, (float4)(x, y, z, 0.0f)).x;
-}}"""
+_TEXTURE: Final = "read_only image3d_t"
+
+
+def _parameters(words: Sequence[Parameter]) -> tuple[list[str], list[str]]:
+    """One parameter for each word, but two for a texture: the image, and the sampler that says how it is read."""
+    declared = []
+    for p in words:
+        declared.append(f"{p.type} {p.name}")
+        if p.type == _TEXTURE:
+            declared.append(f"sampler_t tack_sampler_{p.name}")
+    return declared, []
 
 
 def _entry(symbol: str, threads: int) -> str:
@@ -82,10 +85,10 @@ OPENCL: Final = Dialect(
     clz={"u32": "clz({})", "u64": "clz({})"},
     mulhi={"i64": "mul_hi({}, {})", "u64": "mul_hi({}, {})"},
     atomics=_ATOMICS,
-    texture="read_only image3d_t",
-    sample={way: f"tack_sample_{way}({{}}, {{}}, {{}}, {{}})" for way in _SAMPLERS},
+    texture=_TEXTURE,
+    sample=dict.fromkeys(("nearest", "linear", "repeat"), "read_imagef({0}, tack_sampler_{0}, (float4)({1}, {2}, {3}, 0.0f)).x"),
     options=_options,
     readable=None,
     reserved=C_WORDS | VECTOR_WORDS | frozenset(_WORDS.split()),
-    functions={f"tack_sample_{way}": _SAMPLE.format(way=way, sampler=" | ".join(sampler)) for way, sampler in _SAMPLERS.items()},
+    parameters=_parameters,
 )
