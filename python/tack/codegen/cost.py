@@ -9,6 +9,7 @@ from ..ir.nodes import Array, ArrayParam, Block, For, If, Instr, Scope, ScratchA
 from .affine import access, constant, indices_of
 from .collapse import collapsible
 from .latency import registers_each
+from .llvm_atomics import one_element
 from .llvm_rows import row_lengths
 from .llvm_tables import private_arrays, used_values
 from .params import EntryPlan
@@ -25,6 +26,7 @@ _NS = 0.25  # of a simple scalar operation
 _NS_PER_BYTE = 0.06  # of memory, streamed
 _ATOMIC = 24.0  # in simple operations
 _PRIVATE, _PRIVATE_LANE = 4.0, 2.0  # of an atomic that a table replaces: among other scalar code, and of one lane
+_FOLDED_LANE = 6.0  # of an atomic with one element for all lanes: floats are added in turn
 _GATHER, _SCATTER = 5.0, 6.0  # of one lane; what a scalar load or store costs is 1
 _SLOW_GATHER = 8.0  # without AVX-512, but in code that lanes leave one by one, where plain code mispredicts its branches
 _COLUMNS = 4  # assumed of a short dimension whose length is not known
@@ -33,9 +35,10 @@ _COLUMNS = 4  # assumed of a short dimension whose length is not known
 @dataclass(slots=True)
 class _Tally:
     """Costs of an iteration in simple operations: with one lane, and with many (per iteration). ``by_bits``: weight by width.
-    ``private``: arrays that have tables."""
+    ``private``: arrays that have tables; ``used``: instructions whose values something reads."""
 
     private: Container[Array] = ()
+    used: set[Instr] = field(default_factory=set)
     rows: dict[ArrayParam, int] = field(default_factory=dict)  # of arrays whose columns are picked from whole rows
     scalar: float = 0.0
     vector: float = 0.0
@@ -94,7 +97,8 @@ def choose_lanes(entry: EntryPlan, vector_bits: int, wanted: int) -> int:
     usual = max(2, vector_bits // 32)
     flow = flow_of(entry, usual)
     rows = row_lengths(instructions(entry.body), flow)
-    tally = _Tally({p.array for p in private_arrays(entry, flow, used_values(entry.prologue, entry.body))}, rows)
+    used = used_values(entry.prologue, entry.body)
+    tally = _Tally({p.array for p in private_arrays(entry, flow, used)}, used, rows)
     run(_weigh(entry.body, flow, 1.0, 1.0, vector_bits, tally))
     total = sum(tally.by_bits.values())
     if not total:
@@ -149,7 +153,13 @@ def _weigh_one(instr: Instr, flow: Flow, rounds: float, idle: float, vector_bits
         step = access(instr, flow.form, flow.pair).step
         if instr.op == "atomic":
             tally.scalar += (_PRIVATE if array in tally.private else _ATOMIC) * rounds
-            tally.vector += (_PRIVATE_LANE if array in tally.private else _ATOMIC + 6.0) * rounds
+            if array in tally.private:
+                tally.vector += _PRIVATE_LANE * rounds
+            elif one_element(instr, flow, tally.used):
+                tally.vector += (_ATOMIC / lanes + _FOLDED_LANE) * rounds
+                tally.by_bits[bits] = tally.by_bits.get(bits, 0.0) + rounds
+            else:
+                tally.vector += (_ATOMIC + 6.0) * rounds
             return
         tally.scalar += rounds
         if step == 0 and not isinstance(array, ScratchArray):

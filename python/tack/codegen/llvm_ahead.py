@@ -27,7 +27,7 @@ class Ahead:
 
     def decide(self) -> None:
         """One of the arrays must be large."""
-        w, words, tables = self.body.w, self.body.memory.words, self.body.memory.tables
+        w, words, tables = self.body.w, self.body.memory.words, self.body.memory.atomics.tables
         private = {} if tables is None else tables.tables
         self.wanted = [a for a in self.accesses if indices_of(a[0])[0] not in private]
         self.large = "false"

@@ -434,7 +434,7 @@ class Body:
             self.memory.store(node, mask)
             return
         elif op == "atomic":
-            name = self.memory.atomic(node, mask, hint)
+            name = self.memory.atomics.atomic(node, mask, hint)
         elif op in WORDS:
             self.word(node)
             return

@@ -1,14 +1,14 @@
-"""Prints accesses to memory: the parameter block's words, loads and stores of arrays by lanes, local arrays, atomics, scratch cells."""
+"""Prints accesses to memory: the parameter block's words, loads and stores of arrays by lanes, local arrays, scratch cells."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from hashlib import blake2b
-from typing import TYPE_CHECKING
 
 from ..ir.nodes import ArrayParam, Instr, ScalarParam, ScratchArray, Table
 from ..types import BOOL, DType, Layout, i64
 from .affine import Access, access, constant, indices_of
+from .llvm_atomics import Atomics
 from .llvm_ops import Arithmetic
 from .llvm_rows import load_column, store_column
 from .llvm_text import Writer, identifier, literal, llvm_type, suffix
@@ -16,12 +16,8 @@ from .params import Slots
 from .streams import AHEAD_BYTES
 from .uniform import Flow
 
-if TYPE_CHECKING:
-    from .llvm_tables import Tables
-
 __all__ = ["Memory", "Values", "Words"]
 
-_ATOMIC_INT = {"add": "add", "sub": "sub", "and": "and", "or": "or", "xor": "xor", "exchange": "xchg"}
 _SMALL_LOCAL = 32  # elements of a local array that are zeroed one by one, so that registers can hold them
 
 
@@ -150,11 +146,11 @@ class Memory:
         self.v, self.w, self.words = values, values.w, words
         self.arithmetic = values.arithmetic
         self.lanes = values.lanes
+        self.atomics = Atomics(self)
         self.locals: dict[ScratchArray, str] = {}
         self.used: set[Instr] = set()  # instructions whose value something reads
         self.nontemporal: Instr | None = None  # a store whose address is aligned to the vector
         self.pair: tuple[str, str] = ("", "")  # lane 0's last two indices, where lanes run over both as one
-        self.tables: Tables | None = None  # of arrays that are updated privately
         self.rows: dict[ArrayParam, int] = {}  # arrays of short rows, and how long these are taken to be
         self.leading: set[Instr] = set()  # loads that come to a place in memory before others do
         for array in locals_:
@@ -211,7 +207,7 @@ class Memory:
                 base = self._gep(array, base, d, place, flat, "nsw ")
         return base
 
-    def _offsets(self, array: ArrayParam, split: Access, flat: bool) -> tuple[str, str]:
+    def offsets(self, array: ArrayParam, split: Access, flat: bool) -> tuple[str, str]:
         """The lanes' distances from the base, and the type that they count."""
         n, name = self.lanes, identifier(array.name)
         whole = flat or array.layout == Layout.CONTIGUOUS  # in elements, else in bytes
@@ -235,7 +231,7 @@ class Memory:
         return total, llvm_type(array.dtype) if whole else "i8"
 
     def pointers(self, array: ArrayParam, split: Access, flat: bool) -> str:
-        offsets, unit = self._offsets(array, split, flat)
+        offsets, unit = self.offsets(array, split, flat)
         return self.w.op(
             f"{identifier(array.name)}.at", f"getelementptr {unit}, ptr {self.base(array, split, flat)}, <{self.lanes} x i64> {offsets}"
         )
@@ -418,119 +414,3 @@ class Memory:
         if dtype == BOOL:
             value = self.w.op("byte", f"zext i1 {value} to i8")
         self.w.do(f"store {'i8' if dtype == BOOL else llvm_type(dtype)} {value}, ptr {at}, align 8")
-
-    # ---- atomics
-
-    def atomic(self, instr: Instr, mask: str | None, hint: str) -> str:
-        """The old value, lane by lane. Lanes take turns, but for integers that all lanes fold into one element."""
-        assert isinstance(instr.attr, tuple)
-        kind = instr.attr[0]
-        assert isinstance(kind, str)
-        array, _ = indices_of(instr)
-        if isinstance(array, ScratchArray):
-            raise AssertionError("atomics work on array arguments")
-        if self.tables is not None and array in self.tables.tables:
-            self.tables.update(self, instr, mask)
-            return "poison"
-        split = access(instr, self.v.flow.form, self.v.flow.pair)
-        dtype = array.dtype
-        operands = instr.args[: 2 if kind == "cas" else 1]
-        if self.lanes == 1:
-            return self.one(kind, dtype, self.base(array, split, False), [self.v.scalar(a) for a in operands], hint)
-        if split.step == 0 and dtype.is_int and instr not in self.used and kind not in ("exchange", "cas"):
-            self.one(kind, dtype, self.base(array, split, False), [self.fold(kind, dtype, self.v.vector(operands[0]), mask)], hint)
-            return "poison"
-        return self._turns(instr, kind, array, split, operands, mask, hint)
-
-    def fold(self, kind: str, dtype: DType, value: str, mask: str | None) -> str:
-        n, vt = self.lanes, llvm_type(dtype, self.lanes)
-        if mask is not None:
-            identity = {"add": 0, "sub": 0, "or": 0, "xor": 0, "and": -1, "min": dtype.max, "max": dtype.min}[kind]
-            value = self.w.op("counted", f"select <{n} x i1> {mask}, {vt} {value}, {vt} {self.arithmetic.splat(dtype, n, identity)}")
-        name = {"sub": "add"}.get(kind, kind)
-        if name in ("min", "max"):
-            name = ("s" if dtype.is_signed else "u") + name
-        return self.arithmetic.call("folded", f"llvm.vector.reduce.{name}.{suffix(dtype, n)}", llvm_type(dtype), [(vt, value)])
-
-    def _turns(
-        self, instr: Instr, kind: str, array: ArrayParam, split: Access, operands: tuple[Instr, ...], mask: str | None, hint: str
-    ) -> str:
-        w, n, dtype = self.w, self.lanes, array.dtype
-        t, vt, name = llvm_type(dtype), llvm_type(dtype, n), identifier(array.name)
-        base = self.base(array, split, False)
-        offsets, unit = (None, t) if split.step in (0, 1) else self._offsets(array, split, False)
-        # What a turn needs is picked from memory: extracting at a run-time lane would go there too, every time.
-        shelves: list[str] = []
-        for value in operands:
-            shelf = w.once("shelf", f"alloca {vt}, align 64")
-            w.do(f"store {vt} {self.v.vector(value)}, ptr {shelf}, align 64")
-            shelves.append(shelf)
-        where = ""
-        if offsets is not None:
-            where = w.once("shelf", f"alloca <{n} x i64>, align 64")
-            w.do(f"store <{n} x i64> {offsets}, ptr {where}, align 64")
-        olds = w.once("olds", f"alloca {vt}, align 64") if instr in self.used else ""
-        if olds:
-            w.do(f"store {vt} zeroinitializer, ptr {olds}, align 64")
-        left = w.once("left", f"alloca i{n}, align 8")
-        w.do(f"store i{n} {-1 if mask is None else self.v.mask_bits(mask)}, ptr {left}, align 8")
-        turn, done = w.label("atomic.turn"), w.label("atomic.done")
-        w.start(turn)
-        bits = w.op("bits", f"load i{n}, ptr {left}, align 8")
-        lane_n = self.arithmetic.call("lane", f"llvm.cttz.i{n}", f"i{n}", [(f"i{n}", bits), ("i1", "true")])
-        lane = lane_n if n == 64 else w.op("lane", f"{'zext' if n < 64 else 'trunc'} i{n} {lane_n} to i64")
-        mine = [
-            w.op("mine", f"load {t}, ptr {w.op('mine.at', f'getelementptr {t}, ptr {s}, i64 {lane}')}, align {dtype.itemsize}")
-            for s in shelves
-        ]
-        at = base
-        if split.step == 1:
-            at = w.op(f"{name}.at", f"getelementptr {t}, ptr {base}, i64 {lane}")
-        elif offsets is not None:
-            offset_at = w.op("offset.at", f"getelementptr i64, ptr {where}, i64 {lane}")
-            offset = w.op("offset", f"load i64, ptr {offset_at}, align 8")
-            at = w.op(f"{name}.at", f"getelementptr {unit}, ptr {base}, i64 {offset}")
-        old = self.one(kind, dtype, at, mine, hint)
-        if olds:
-            old_at = w.op("old.at", f"getelementptr {t}, ptr {olds}, i64 {lane}")
-            w.do(f"store {t} {old}, ptr {old_at}, align {dtype.itemsize}")
-        less = w.op("less", f"add i{n} {bits}, -1")
-        rest = w.op("rest", f"and i{n} {bits}, {less}")
-        w.do(f"store i{n} {rest}, ptr {left}, align 8")
-        w.cbr(w.op("more", f"icmp ne i{n} {rest}, 0"), turn, done)
-        w.start(done)
-        return w.op(hint, f"load {vt}, ptr {olds}, align 64") if olds else "poison"
-
-    def one(self, kind: str, dtype: DType, at: str, operands: list[str], hint: str) -> str:
-        """One scalar atomic, relaxed; answers the old value."""
-        w, t, bits = self.w, llvm_type(dtype), f"i{dtype.bits}"
-        align = f"align {dtype.itemsize}"
-        if kind == "cas":
-            pair = [w.op("bits", f"bitcast {t} {v} to {bits}") for v in operands] if dtype.is_float else operands
-            both = w.op("swapped", f"cmpxchg ptr {at}, {bits} {pair[0]}, {bits} {pair[1]} monotonic monotonic, {align}")
-            old = w.op(hint, f"extractvalue {{ {bits}, i1 }} {both}, 0")
-            return w.op(hint, f"bitcast {bits} {old} to {t}") if dtype.is_float else old
-        if dtype.is_float and kind in ("min", "max"):
-            return self._exchange_loop(kind, dtype, at, operands[0], hint)
-        if kind in ("min", "max"):
-            name = ("" if dtype.is_signed else "u") + kind
-        else:
-            name = ("f" if dtype.is_float and kind != "exchange" else "") + _ATOMIC_INT[kind]
-        return w.op(hint, f"atomicrmw {name} ptr {at}, {t} {operands[0]} monotonic, {align}")
-
-    def _exchange_loop(self, kind: str, dtype: DType, at: str, value: str, hint: str) -> str:
-        w, t, bits = self.w, llvm_type(dtype), f"i{dtype.bits}"
-        seen = w.once("seen", f"alloca {bits}, align 8")
-        first = w.op("first", f"load atomic {bits}, ptr {at} monotonic, align {dtype.itemsize}")
-        w.do(f"store {bits} {first}, ptr {seen}, align 8")
-        again, done = w.label("exchange"), w.label("exchange.done")
-        w.start(again)
-        now = w.op("now", f"load {bits}, ptr {seen}, align 8")
-        old = w.op(hint, f"bitcast {bits} {now} to {t}")
-        new = w.op("new", f"bitcast {t} {self.arithmetic.minmax(kind, dtype, 1, old, value, 'new')} to {bits}")
-        both = w.op("swapped", f"cmpxchg weak ptr {at}, {bits} {now}, {bits} {new} monotonic monotonic, align {dtype.itemsize}")
-        was = w.op("was", f"extractvalue {{ {bits}, i1 }} {both}, 0")
-        w.do(f"store {bits} {was}, ptr {seen}, align 8")
-        w.cbr(w.op("same", f"extractvalue {{ {bits}, i1 }} {both}, 1"), done, again)
-        w.start(done)
-        return old

@@ -76,6 +76,7 @@ def print_module(name: str, plan: Plan, target: Target, options: dict[str, objec
     math_calls: dict[tuple[LibraryCall, int], None] = {}
     divisions: dict[Division, None] = {}
     for entry in plan.entries:
+        entry.fast = fast
         if wanted != 1 and target.vector_bits >= 128 and not entry.single:
             join_in_place(entry.body)
             split_carried(entry.body, {r.var for r in entry.reductions}, lambda entry=entry: flow_of(entry, 2))  # type: ignore[misc]
@@ -248,10 +249,10 @@ class _Entry:
         tables.begin()
         memories = [body.memory for body in (self.body, self.collapsed) if body is not None]
         for memory in memories:
-            memory.tables = tables
+            memory.atomics.tables = tables
         self._launch(merge, True)
         for memory in memories:
-            memory.tables = None
+            memory.atomics.tables = None
         w.start(merge)
         tables.end(self.body.memory)
         w.br(done)
@@ -369,8 +370,8 @@ class _Entry:
             far = w.op("far", f"mul {t} {body.values.splat('i64', step, 'step', once=not self.entry.stride)}, {iota}")
             body.index_vectors[dim] = w.op(f"index{dim}.lanes", f"add {t} {body.values.splat('i64', body.index[dim], 'index')}, {far}")
         body.memory.zero_locals()
-        if body.memory.tables is not None and self.lanes == 1:
-            body.memory.tables.begin_iteration(at)
+        if body.memory.atomics.tables is not None and self.lanes == 1:
+            body.memory.atomics.tables.begin_iteration(at)
         if self.reductions is not None:
             self.reductions.begin_group(w.op("place", f"sub nsw i64 {at}, {first}"))
         body.iteration(self.entry.body, mask)

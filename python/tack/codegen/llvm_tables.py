@@ -1,13 +1,14 @@
 """Private tables: iterations that only count into a small array count into memory of their own first, and add that to the array once.
 
-A locked instruction for each element is what a histogram costs otherwise. An entry whose only accesses to an integer array are atomics of
-one kind with unused results gets a second copy of its loop, in which these are plain operations on a table on the stack. The table is
-indexed by the elements' flat positions; what differs from the operation's neutral element is merged by one atomic per element at the end.
+A locked instruction for each element is what a histogram costs otherwise. An entry whose only accesses to an array are atomics of one
+kind with unused results gets a second copy of its loop, in which these are plain operations on a table on the stack. The table is indexed
+by the elements' flat positions; what differs from the operation's neutral element is merged by one atomic per element at the end.
 
 Nobody can tell, by the language's rules: relaxed atomics promise nothing about when others see them, each one is merged exactly once, and
-the operations commute. What an iteration itself reads would tell, since a load sees what the same iteration did before. So an entry that
-names the array in any other access has no such copy, and whether another array overlaps it is tested when the launch starts. Iterations
-that report what they do (debug mode, prints) are left as written.
+the operations commute and associate. (Sums of floats do not: they have tables in fast math alone.) What an iteration itself reads would
+tell, since a load sees what the same iteration did before. So an entry that names the array in any other access has no such copy, and
+whether another array overlaps it is tested when the launch starts. Iterations that report what they do (debug mode, prints) are left as
+written.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from dataclasses import dataclass
 from ..ir.nodes import ArrayParam, Block, For, If, Instr, While
 from ..types import DType, Layout
 from .affine import indices_of, offset
+from .llvm_atomics import KINDS, neutral
 from .llvm_memory import Memory, Words
 from .llvm_ops import Arithmetic
-from .llvm_text import Writer, identifier, llvm_type
+from .llvm_text import Writer, identifier, literal, llvm_type
 from .params import EntryPlan
 from .uniform import Flow
 from .walk import instructions, nodes
@@ -33,8 +35,6 @@ _SIZE = 600  # instructions of a body that is worth another copy
 _PRINTED = 256  # updates that all lanes together may be printed as
 _WORTH = 4  # iterations per element from which on a table pays; one where an iteration loops
 _JUNK = 64  # bytes behind a table's elements, for lanes that are off
-
-_KINDS = {"add": "add", "sub": "add", "and": "and", "or": "or", "xor": "xor", "min": "min", "max": "max"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +70,12 @@ def private_arrays(entry: EntryPlan, flow: Flow, used: set[Instr]) -> list[Priva
         array = _array(node) if isinstance(node, Instr) else None
         if not isinstance(node, Instr) or array is None:
             continue
-        kind = _KINDS.get(str(node.attr[0])) if node.op == "atomic" and isinstance(node.attr, tuple) else None
+        kind = KINDS.get(str(node.attr[0])) if node.op == "atomic" and isinstance(node.attr, tuple) else None
         # Indexed by all of the launch's indices there are as many elements as iterations.
         bare = [offset(i)[0] for i in indices_of(node)[1]]
         own = {i.attr for i in bare if i.op == "index"} == set(range(entry.rank))
-        if kind is None or node in used or own or not array.rank or not array.dtype.is_int or kinds.setdefault(array, kind) != kind:
+        loose = array.dtype.is_int or kind != "add" or entry.fast
+        if kind is None or node in used or own or not array.rank or not loose or kinds.setdefault(array, kind) != kind:
             refused.add(array)
         else:
             printed += flow.lanes
@@ -89,14 +90,6 @@ def _array(instr: Instr) -> ArrayParam | None:
         return None
     array, _ = indices_of(instr)
     return array if isinstance(array, ArrayParam) else None
-
-
-def _neutral(kind: str, dtype: DType) -> int:
-    if kind in ("min", "max"):
-        bound = dtype.max if kind == "min" else dtype.min
-        assert isinstance(bound, int)
-        return bound
-    return -1 if kind == "and" else 0
 
 
 @dataclass(slots=True)
@@ -188,10 +181,10 @@ class Tables:
             # All copies but the last one whole, so that one loop does.
             whole = w.op("whole", f"udiv i64 {offsets[-1]}, {size}")
             total = w.op("total", f"add i64 {whole}, {table.count}")
-            neutral = _neutral(table.private.kind, array.dtype)
+            nothing = literal(array.dtype, neutral(table.private.kind, array.dtype))
 
-            def fill(k: str, t: str = t, neutral: int = neutral, table: _Table = table) -> None:
-                w.do(f"store {t} {neutral}, ptr {w.op('cell', f'getelementptr {t}, ptr {table.memory}, i64 {k}')}")
+            def fill(k: str, t: str = t, nothing: str = nothing, table: _Table = table) -> None:
+                w.do(f"store {t} {nothing}, ptr {w.op('cell', f'getelementptr {t}, ptr {table.memory}, i64 {k}')}")
 
             self._each(total, "table.fill", fill)
 
@@ -225,12 +218,12 @@ class Tables:
                 for base in table.bases[1:]:
                     more = w.op("cell", f"load {t}, ptr {w.op('cell.at', f'getelementptr {t}, ptr {base}, i64 {k}')}")
                     if kind in ("add", "xor"):  # not idempotent: one copy counts once
-                        more = w.op("cell", f"select i1 {several}, {t} {more}, {t} 0")
+                        more = w.op("cell", f"select i1 {several}, {t} {more}, {t} {literal(array.dtype, neutral(kind, array.dtype))}")
                     total = self._combined(kind, array.dtype, total, more)
                 some, none = w.label("merge"), w.label("merged")
-                w.cbr(w.op("some", f"icmp ne {t} {total}, {_neutral(kind, array.dtype)}"), some, none)
+                w.cbr(self._changed(kind, array.dtype, total), some, none)
                 w.start(some)
-                memory.one(kind, array.dtype, self._place(memory, array, k), [total], "merged")
+                memory.atomics.one(kind, array.dtype, self._place(memory, array, k), [total], "merged")
                 w.start(none)
 
             self._each(table.count, "table.merge", element)
@@ -247,11 +240,21 @@ class Tables:
             at = memory.moved(array, at, d, index)
         return at
 
+    def _changed(self, kind: str, dtype: DType, value: str) -> str:
+        """i1: whether a cell is another than the neutral one."""
+        w, t = self.w, llvm_type(dtype)
+        if dtype.is_int:
+            return w.op("some", f"icmp ne {t} {value}, {neutral(kind, dtype)}")
+        if kind != "add":
+            return w.op("some", f"fcmp ord {t} {value}, {value}")
+        bits = f"i{dtype.bits}"  # 0.0 is no -0.0
+        return w.op("some", f"icmp ne {bits} {w.op('bits', f'bitcast {t} {value} to {bits}')}, {-(1 << (dtype.bits - 1))}")
+
     def _combined(self, kind: str, dtype: DType, a: str, b: str) -> str:
         t = llvm_type(dtype)
         if kind in ("min", "max"):
             return self.arithmetic.minmax(kind, dtype, 1, a, b, kind)
-        return self.w.op(kind, f"{kind} {t} {a}, {b}")
+        return self.w.op(kind, f"{'f' if dtype.is_float else ''}{kind} {t} {a}, {b}")
 
     # ---- updates
 
@@ -269,7 +272,7 @@ class Tables:
         table, n, (value,) = self.tables[array], memory.lanes, instr.args[:1]
         if n == 1 or all(v.flow.form(i) == 0 for i in indices):
             flat = self._within(self._flat(array, [v.scalar(i) for i in indices], 1), table.count, "i64", "i64")
-            text = v.scalar(value) if n == 1 else memory.fold(kind, array.dtype, v.vector(value), mask)
+            text = v.scalar(value) if n == 1 else memory.atomics.fold(kind, array.dtype, v.vector(value), mask)
             base = table.bases[0]
             if n == 1:
                 base = w.op("copy", f"getelementptr i8, ptr {base}, i64 {w.op('copy', f'mul i64 {self.turn}, {table.stride}')}")
@@ -312,5 +315,5 @@ class Tables:
         t = llvm_type(dtype)
         at = w.op("cell.at", f"getelementptr {t}, ptr {base}, i64 {index}")
         old = w.op("cell", f"load {t}, ptr {at}, align {dtype.itemsize}")
-        new = w.op("cell", f"sub {t} {old}, {value}") if kind == "sub" else self._combined(kind, dtype, old, value)
+        new = self._combined(kind, dtype, old, value)
         w.do(f"store {t} {new}, ptr {at}, align {dtype.itemsize}")

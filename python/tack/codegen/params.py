@@ -93,6 +93,7 @@ class EntryPlan:
     stride: list[Var] = field(default_factory=list)
     block: Var | None = None
     indices: list[str] = field(default_factory=list)  # names of the loop's variables
+    fast: bool = False  # floats may be combined in any order
     slots: Slots = field(default_factory=Slots)
 
 
