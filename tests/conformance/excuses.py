@@ -35,10 +35,5 @@ UNSUPPORTED: tuple[Excuse, ...] = (
 )
 
 EXPECTED_FAILURE: tuple[Excuse, ...] = (
-    Excuse(
-        "level_zero-sim",
-        "test_devices_gpu.py::test_the_error_of_a_queued_launch_is_raised_at_the_wait_and_names_the_kernel*",
-        "a write outside of all arrays ends the threads of Intel's OpenCL runtime, on which the stand-in runs kernels, and so the process",
-    ),
     # Something of ours is wrong or missing for now: the test must fail. The reason says what.
 )

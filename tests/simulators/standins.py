@@ -30,6 +30,7 @@ LIBRARIES = {
             "level_zero/commands.cpp",
             "level_zero/module.cpp",
             "level_zero/image.cpp",
+            "level_zero/faults.cpp",
             "level_zero/opencl.cpp",
         ],
         "libocloc-counted.so": ["level_zero/ocloc.cpp"],

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "driver.h"
+#include "faults.h"
 
 namespace sim::level_zero {
 
@@ -66,10 +67,15 @@ void run(KernelObject& kernel, const std::vector<KernelObject::Argument>& argume
   }
   const std::size_t global = groups * group, local = group;
   const Memory::Opened opened(Memory::instance(), DeviceNumber{device});
+  const WildAccesses wild;
   cl::Int failed = runtime.launch(runtime.queue, kernel.handle, 1, nullptr, &global, &local, 0, nullptr, nullptr);
   if (failed == 0) failed = runtime.finish(runtime.queue);
   if (failed != 0)
     misuse("zeCommandListAppendLaunchKernel", Result::unknown, kernel.name + " does not run: OpenCL " + std::to_string(failed));
+  if (wild.first() == 0) return;
+  kernel.context->error = Result::device_lost;
+  misuse("zeCommandListAppendLaunchKernel", Result::device_lost,
+         kernel.name + " uses memory that is " + Memory::instance().describe(wild.first()));
 }
 
 }  // namespace
