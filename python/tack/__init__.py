@@ -14,6 +14,7 @@ saxpy(out, x, y, 2.0)
 
 from __future__ import annotations
 
+from . import _interpreter as _interpreter  # first: it may refuse
 from . import _runtime
 from .arrays import Array
 from .compilation import CompiledKernel

@@ -129,6 +129,7 @@ class Array(_runtime.Array):
     """
 
     __slots__ = ()
+    __array_priority__ = 1000.0  # NumPy's operators leave theirs to an array's, which refuse
     if TYPE_CHECKING:
 
         def __buffer__(self, flags: int, /) -> memoryview: ...
@@ -542,7 +543,7 @@ def check_numpy(values: NDArray[Any], what: str) -> None:
 
 _OPERATORS = {
     "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow", "@": "matmul", "&": "and", "|": "or",
-    "^": "xor", "<<": "lshift", ">>": "rshift",
+    "^": "xor", "<<": "lshift", ">>": "rshift", "divmod()": "divmod",
 }  # fmt: skip
 for _symbol, _name in _OPERATORS.items():
     for _form in (f"__{_name}__", f"__r{_name}__", f"__i{_name}__"):

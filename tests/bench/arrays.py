@@ -1,7 +1,8 @@
 """What arrays cost the host: memory of a freed size, and a call's arrays by where they come from: ``python tests/bench/arrays.py``.
 
-The bars: an array whose size was freed before (object, memory, and both given back) 0.3 us; NumPy arrays or PyTorch tensors, where torch
-is installed, 1.5 us a call more than tack's own. Figures are the best of many short rounds, which a busy machine leaves alone.
+The bars: an array whose size was freed before (tack.empty: object, memory, and both given back) 0.3 us; NumPy arrays or PyTorch
+tensors, where torch is installed, 1.5 us a call more than tack's own. Figures are the best of many short rounds, which a busy machine
+leaves alone.
 """
 
 from __future__ import annotations
@@ -36,10 +37,11 @@ def main() -> int:
     tack.set_default_device(cpu)
     names = {"tack": tack, "cpu": cpu, "np": np}
     bars = []
-    made = best("tack.Array(cpu, 'f32', (1000,))", names, rounds)
-    bars.append(("an array of a freed size, made and given back", made, 300.0))
-    print(f"{bars[0][0]}: {made:.0f} ns (tack.empty(1000): {best('tack.empty(1000)', names, rounds):.0f}, np.empty(1000): ", end="")
-    print(f"{best('np.empty(1000)', names, rounds):.0f})")
+    for made in ("tack.empty(1000)", "tack.empty((10, 100), tack.f64, cpu)"):
+        bars.append((f"an array of a freed size, made and given back: {made}", best(made, names, rounds), 300.0))
+        print(f"{bars[-1][0]}: {bars[-1][1]:.0f} ns")
+    for made in ("tack.zeros(1000)", "np.empty(1000)"):
+        print(f"beside it {made}: {best(made, names, rounds):.0f} ns")
     kernel = tack.kernel(axpy)
     host = [np.zeros(8, "f4"), np.ones(8, "f4"), np.ones(8, "f4")]
     kinds: dict[str, list[Any]] = {"tack's arrays": [tack.array(a) for a in host], "NumPy arrays": host}

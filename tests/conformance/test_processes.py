@@ -176,3 +176,28 @@ def test_a_forked_child_may_use_the_cpu_where_the_parent_used_a_gpu(device: tack
     )
     run = subprocess.run([sys.executable, "-W", "ignore", str(program)], capture_output=True, text=True, timeout=200)
     assert run.stdout == "0 10.0 20.0\n", run.stderr
+
+
+SUB_INTERPRETER = """
+import sys
+if sys.version_info >= (3, 13):
+    import _interpreters as interpreters
+    inner, run = interpreters.create("legacy"), interpreters.exec
+else:
+    import _xxsubinterpreters as interpreters
+    inner, run = interpreters.create(isolated=False), interpreters.run_string
+import tack
+x = tack.ones(3)
+run(inner, "try:\\n    import tack\\nexcept ImportError as error:\\n    print(error, flush=True)")
+interpreters.destroy(inner)
+print(x.sum(), tack.full(3, 2.0).sum())
+"""
+
+
+def test_a_sub_interpreter_is_told_to_use_threads_or_processes(tmp_path: Path) -> None:
+    """It would make modules of its own over the process's one runtime, and take that over."""
+    program = tmp_path / "inner.py"
+    program.write_text(SUB_INTERPRETER)
+    run = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=100)
+    refusal, after = run.stdout.splitlines() or ("", "")
+    assert "this is a sub-interpreter: use threads, or processes" in refusal and after == "3.0 6.0", run.stderr

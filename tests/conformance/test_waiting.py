@@ -68,7 +68,7 @@ async def ticking(work: Any) -> tuple[Any, int]:
 
 @pytest.mark.needs("simulator", "queue")
 def test_the_event_loop_keeps_running(device: tack.Device, tmp_path: Path) -> None:
-    """Each of 40 launches begins 10 ms late: a wait takes 400 ms, of which a loop that stood still would see nothing."""
+    """Each of 40 launches begins 10 ms late: a wait takes 400 ms, during which a loop that stood still would come round once."""
     program = f"""
         import asyncio, sys
         sys.path.insert(0, {str(Path(__file__).parent)!r})
@@ -88,7 +88,7 @@ def test_the_event_loop_keeps_running(device: tack.Device, tmp_path: Path) -> No
             for wait in (lambda x: tack.sync_async(), lambda x: d.synchronize_async(), lambda x: x.numpy_async()):
                 x = queue()
                 result, ticks = await ticking(wait(x))
-                assert ticks >= 20, ticks
+                assert ticks >= 5, ticks  # 200 where the machine has nothing else to do
                 assert x[99] == 40.0
             assert result.tolist() == [40.0] * 100
 

@@ -423,11 +423,31 @@ def test_conversions_of_one_and_many() -> None:
     assert tack.array(5).tolist() == 5
 
 
-@pytest.mark.parametrize("operation", ["a + a", "1 - a", "a @ a", "a == a", "a != 0", "a < 1", "-a", "abs(a)", "a // 2", "2 ** a", "a & 1"])
+UNARY = ["-a", "+a", "~a", "abs(a)"]
+BINARY = ["+", "-", "*", "/", "//", "%", "**", "@", "&", "|", "^", "<<", ">>", "<", "<=", ">", ">=", "==", "!="]
+OTHERS = ["a", "2", "2.5", "host", "np.float32(2)", "[1, 2, 3]"]
+PAIRS = [(f"{x} {op} {y}") for op in BINARY for other in OTHERS for x, y in (("a", other), (other, "a"))]
+
+
+@pytest.mark.parametrize("operation", [*UNARY, "divmod(a, 2)", "divmod(2, a)", *dict.fromkeys(PAIRS)])
 def test_operators_are_refused_with_the_cure(operation: str) -> None:
-    a = tack.zeros(3)
+    """Beside NumPy's arrays too, which would compute with a copy otherwise, without a word."""
+    with pytest.raises(TypeError, match=r"tack\.Array has no operator '.+': write a kernel.*a\.numpy\(\)"):
+        eval(operation, {"a": tack.zeros(3), "host": np.zeros(3, np.float32), "np": np})
+
+
+@pytest.mark.parametrize("operator", BINARY[:13])
+@pytest.mark.parametrize("target", ["a", "host"])
+def test_operators_in_place_are_refused_too(operator: str, target: str) -> None:
+    names = {"a": tack.zeros(3), "host": np.zeros(3, np.float32)}
     with pytest.raises(TypeError, match=r"write a kernel.*a\.numpy\(\)"):
-        eval(operation, {"a": a})
+        exec(f"{target} {operator}= a", names)
+    assert names[target].tolist() == [0.0] * 3
+
+
+def test_numpys_functions_take_arrays_on_the_cpu() -> None:
+    a = tack.ones(3)
+    assert np.add(np.ones(3), a).tolist() == [2.0] * 3 and np.sqrt(a).tolist() == [1.0] * 3 and np.array_equal(a, np.ones(3))
 
 
 def test_arrays_work_in_sets_and_beside_none() -> None:
