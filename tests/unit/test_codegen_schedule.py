@@ -332,6 +332,43 @@ def test_lanes_are_chosen_by_width_and_asked_for() -> None:
     assert lanes(T.f32, simd=1) == 1
 
 
+@pytest.mark.parametrize("t", [T.u32, T.i32, T.u64], ids=str)
+def test_divisions_run_in_lanes_where_vectors_have_them(t: T.DType) -> None:
+    """Euclid's algorithm: of 32 bits through f64 everywhere; of 64 bits only AVX-512 has the conversions."""
+    build = Build()
+    o, x, y = build.array("o", t), build.array("x", t), build.array("y", t)
+    with build.parallel((o, 0)) as (i,):
+        a, b = build.var("a", build.load(x, i)), build.var("b", build.load(y, i))
+        loop = build.while_()
+        with build.into(loop.test):
+            loop.cond = build.compare("ne", build.get(b), build.const(t, 0))
+        with build.into(loop.body):
+            rest = build.same("mod", build.get(a), build.get(b))
+            build.set(a, build.get(b))
+            build.set(b, rest)
+        build.store(o, build.get(a), i)
+    lanes = {bits: build_source(build.kernel, target(vector_bits=bits), no_math).simd for bits in (512, 256, 128)}
+    assert lanes[512] >= 8
+    assert (lanes[256] > 1) == (lanes[128] > 1) == (t.bits == 32)
+
+
+def test_masked_stores_run_in_lanes_where_vectors_have_them() -> None:
+    """Of 16 bits with AVX-512 alone, of 32 from AVX2 on: elsewhere each lane would branch."""
+
+    def lanes(t: T.DType, bits: int) -> int:
+        build = Build()
+        o, x = build.array("o", t), build.array("x", t)
+        with build.parallel((o, 0)) as (i,):
+            v = build.load(x, i)
+            for low in (100, 50, 20):
+                with build.when(build.compare("gt", v, build.const(t, low))):
+                    build.store(o, v, i)
+        return build_source(build.kernel, target(vector_bits=bits), no_math).simd
+
+    assert [lanes(T.i16, bits) > 1 for bits in (512, 256, 128)] == [True, False, False]
+    assert [lanes(T.i32, bits) > 1 for bits in (512, 256, 128)] == [True, True, False]
+
+
 def test_scattered_row_sums_stay_scalar() -> None:
     """Compressed rows: each lane would gather from a row of its own, which loses to plain code."""
     build = Build()

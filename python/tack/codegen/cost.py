@@ -28,7 +28,8 @@ _ATOMIC = 24.0  # in simple operations
 _PRIVATE, _PRIVATE_LANE = 4.0, 2.0  # of an atomic that a table replaces: among other scalar code, and of one lane
 _FOLDED_LANE = 6.0  # of an atomic with one element for all lanes: floats are added in turn
 _GATHER, _SCATTER = 5.0, 6.0  # of one lane; what a scalar load or store costs is 1
-_SLOW_GATHER = 8.0  # without AVX-512, but in code that lanes leave one by one, where plain code mispredicts its branches
+_SLOW_GATHER = 10.0  # without AVX-512, but in code that lanes leave one by one, where plain code mispredicts its branches
+_MASKED_LANE = 4.0  # of one lane of a masked store
 _COLUMNS = 4  # assumed of a short dimension whose length is not known
 
 
@@ -166,7 +167,10 @@ def _weigh_one(instr: Instr, flow: Flow, rounds: float, idle: float, vector_bits
             tally.vector += rounds * idle / lanes
             return
         tally.by_bits[bits] = tally.by_bits.get(bits, 0.0) + rounds
-        if step in (-1, 0, 1):
+        masked = idle > 1.0 and instr.op in ("store", "store_flat")
+        if step in (-1, 1) and masked and vector_bits < (512 if bits < 32 else 256):  # no such instruction: lane by lane, with branches
+            tally.vector += rounds * _MASKED_LANE
+        elif step in (-1, 0, 1):
             tally.vector += rounds * idle * max(1.0, lanes * bits / vector_bits) / lanes
         elif array in tally.rows and (instr.op == "load" or vector_bits >= 512):
             tally.vector += rounds * idle * (2.0 * tally.rows[array] + 1.0) * max(1.0, lanes * bits / vector_bits) / lanes
@@ -180,11 +184,14 @@ def _weigh_one(instr: Instr, flow: Flow, rounds: float, idle: float, vector_bits
         tally.vector += weight * rounds * idle / lanes
         return
     bits = instr.type.bits if instr.type is not None else 32
-    if instr.op in ("quot", "rem", "frem"):
-        tally.vector += (1.3 if vector_bits >= 256 else 2.5) * weight * rounds  # through floats, or lane by lane
+    if instr.op in ("quot", "rem") and (bits <= 32 or vector_bits >= 512):  # through f64, at least while numbers are small
+        part = 0.6 if bits > 32 else 0.1 if vector_bits >= 512 else 0.3 if vector_bits >= 256 else 0.5
+        tally.vector += part * weight * rounds * idle
+    elif instr.op in ("quot", "rem", "frem"):
+        tally.vector += (1.3 if vector_bits >= 256 else 2.5) * weight * rounds  # lane by lane
     else:
         if bits == 64 and vector_bits < 512 and instr.op == "mul" and instr.type is not None and instr.type.is_int:
-            weight *= 3.0  # only AVX-512 has an instruction for it
+            weight *= 4.0  # only AVX-512 has an instruction for it
         tally.vector += weight * rounds * idle * max(1.0, lanes * bits / vector_bits) / lanes
     if bits > 1:
         tally.by_bits[bits] = tally.by_bits.get(bits, 0.0) + rounds

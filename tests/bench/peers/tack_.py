@@ -209,10 +209,13 @@ def mix(o, x):
         o[i] = h
 
 
-def cases(threads: int) -> dict[str, Callable[[dict[str, Any]], Run]]:
+def cases(threads: int, simd: int = 0) -> dict[str, Callable[[dict[str, Any]], Run]]:
+    """``simd``: how many iterations at a time, 0 for what Tack chooses."""
     tack.set_default_device(tack.device("cpu", num_threads=threads))
 
     def launch(kernel: Any, d: dict[str, Any], names: str, *scalars: Any, zero: str = "") -> Run:
+        if simd:
+            kernel = tack.kernel(simd=simd)(kernel.__wrapped__)
         arrays = {n: tack.array(d[n]) for n in names.split()}
         inputs = [*arrays.values(), *scalars]
 
