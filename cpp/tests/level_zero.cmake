@@ -8,8 +8,10 @@ if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND NOT CMAKE_CROSSCOMPILING AND TACK_SANI
                   RESULT_VARIABLE _tack_ze_reason ERROR_VARIABLE _tack_ze_missing)
 endif()
 file(GLOB _tack_ze_tests CONFIGURE_DEPENDS test_ze_*.cpp)
+add_custom_target(tack_ze_tests) # all of them, and nothing that they do not need
 foreach(source IN LISTS _tack_ze_tests)
   cmake_path(GET source STEM name)
+  add_dependencies(tack_ze_tests ${name})
   if(_tack_ze_reason EQUAL 0)
     set_property(TEST cpp/${name} APPEND PROPERTY ENVIRONMENT "TACK_SIM_DEVICES=2")
     set_property(TARGET ${name} PROPERTY CROSSCOMPILING_EMULATOR "${_tack_objects_python};${_tack_standins};level_zero")

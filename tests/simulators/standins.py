@@ -6,6 +6,7 @@ variables to set. `python tests/simulators/standins.py cuda COMMAND ...` runs a 
 
 from __future__ import annotations
 
+import ctypes
 import getpass
 import hashlib
 import json
@@ -172,13 +173,19 @@ def environment(kind: str, **settings: object) -> dict[str, str]:
 
 
 def opencl() -> str:
-    """Intel's OpenCL runtime for CPUs, which runs the kernels of Level Zero's stand-in."""
+    """Intel's OpenCL runtime for CPUs, which runs the kernels of Level Zero's stand-in: what ocloc makes of them."""
     try:
         files = metadata.files("intel-opencl-rt") or []
         metadata.version("intel-cmplr-lib-rt")
     except metadata.PackageNotFoundError:
         raise Unavailable("needs Intel's OpenCL runtime for CPUs (pip install intel-opencl-rt intel-cmplr-lib-rt: 900 MB)") from None
-    return next(str(path.locate().resolve()) for path in files if path.name == "libintelocl.so")
+    for name in ("libocloc.so", "libocloc.so.1"):
+        try:
+            ctypes.CDLL(name)
+        except OSError:
+            continue
+        return next(str(path.locate().resolve()) for path in files if path.name == "libintelocl.so")
+    raise Unavailable("needs libocloc, whose SPIR-V that runtime gets (Debian: intel-opencl-icd; newer: libocloc1 or intel-ocloc)")
 
 
 def reports(where: Path) -> dict[str, dict[str, object]]:

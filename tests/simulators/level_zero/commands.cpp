@@ -34,7 +34,10 @@ void ListObject::append(std::function<void()> work, abi::Event signal) {
   auto& state = *context;
   ++state.unfinished;
   auto counted = [&state, run = std::move(work)] {
-    if (state.error == Result::success) run();
+    {
+      const std::lock_guard running(state.running);
+      if (state.error == Result::success) run();
+    }
     --state.unfinished;
   };
   TaskPtr task;

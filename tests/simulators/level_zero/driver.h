@@ -32,6 +32,7 @@ struct Context {
   std::atomic<Result> error{Result::success};  // of queued work; every later call gives it
   std::atomic<bool> disturbed{false};          // by a failure that a test wanted: work may be under way that nobody could wait for
   std::atomic<long> unfinished{0};             // commands that were queued and have not run
+  std::mutex running;                          // held while a command runs
   std::mutex mutex;
   std::map<std::uintptr_t, int> memory;  // addresses, and the devices that they are on; -1: the host's
 };
@@ -186,7 +187,10 @@ Result call(CallSite& site, const ContextPtr& context, F body, bool needs_init =
   const auto injected = static_cast<Result>(Control::instance().enter(site));
   Result result = injected;
   if (injected != Result::success && context != nullptr) context->disturbed = true;
-  if (injected == Result::device_lost && context != nullptr) context->error = injected;
+  if (injected == Result::device_lost && context != nullptr) {
+    context->error = injected;
+    const std::lock_guard stopped(context->running);  // a device that is lost has stopped: what it used may be freed
+  }
   if (injected == Result::success || failing == Failing::afterwards) {
     if (needs_init && !initialized()) {
       result = Result::uninitialized;

@@ -22,7 +22,7 @@ KernelObject::~KernelObject() { cl::Runtime::instance().release_kernel(handle); 
 
 namespace {
 
-// Of the flags, what OpenCL knows: those that begin with -cl. The runtime's optimizer is kept out, as it has errors of its own; with it
+// Of the flags, what OpenCL knows: those that begin with -cl. The runtime's optimizer is kept out, as it has errors of its own;
 // TACK_SIM_OPTIMIZE=1 shows one (tests/conformance/test_devices_gpu_level_zero.py).
 std::string options_of(const char* flags) {
   std::istringstream words(flags == nullptr ? "" : flags);
@@ -209,21 +209,21 @@ Result zeKernelSetArgumentValue(abi::Kernel handle, std::uint32_t index, std::si
     const Alone alone(kernel->busy, site.name, "kernel");
     const cl::Runtime& runtime = cl::Runtime::instance();
     KernelObject::Argument& argument = kernel->arguments[index];
-    const KernelObject::Argument given = argument_of(size, value);
-    if (given.object == nullptr && argument.kind != KernelObject::Kind::value && size == sizeof(void*) &&
-        runtime.set_pointer(kernel->handle, index, nullptr) == 0) {
-      argument.kind = KernelObject::Kind::pointer;
-    } else {
-      if ((argument.kind != KernelObject::Kind::unset && argument.kind != given.kind) ||
-          (argument.kind != KernelObject::Kind::value &&
-           runtime.set_argument(kernel->handle, index, given.bytes.size(), given.bytes.data()) != 0))
+    KernelObject::Argument given = argument_of(size, value);
+    if (argument.kind == KernelObject::Kind::unset) {  // no launch has been given it: OpenCL's kernel, which launches use, may be asked
+      if (given.object == nullptr && size == sizeof(void*) && runtime.set_pointer(kernel->handle, index, nullptr) == 0)
+        given.kind = KernelObject::Kind::pointer;
+      else if (runtime.set_argument(kernel->handle, index, given.bytes.size(), given.bytes.data()) != 0)
         return misuse(site.name, Result::invalid_argument_size,
-                      "argument " + std::to_string(index) + " of " + kernel->name + " has not " + std::to_string(size) +
-                          " bytes, or is of another kind");
-      argument = given;
-      return Result::success;
+                      "argument " + std::to_string(index) + " of " + kernel->name + " has not " + std::to_string(size) + " bytes");
+    } else if (argument.kind == KernelObject::Kind::pointer && given.kind == KernelObject::Kind::value) {
+      given.kind = KernelObject::Kind::pointer;
     }
-    argument.bytes = given.bytes;
+    if (argument.kind != KernelObject::Kind::unset && (argument.kind != given.kind || argument.bytes.size() != given.bytes.size()))
+      return misuse(site.name, Result::invalid_argument_size,
+                    "argument " + std::to_string(index) + " of " + kernel->name + " is given something else than before");
+    argument = std::move(given);
+    if (argument.kind != KernelObject::Kind::pointer) return Result::success;
     std::uintptr_t address = 0;
     std::memcpy(&address, value, sizeof address);
     if (address != 0 && !Memory::instance().find(address))
