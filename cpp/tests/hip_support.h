@@ -7,7 +7,7 @@
 
 namespace tack::test {
 
-inline constexpr Kind hip_kind{"hip", "gfx90a", "TACK_LIBHIP", "TACK_LIBHIPRTC"};
+inline constexpr Kind hip_kind{"hip", "gfx1030", "TACK_LIBHIP", "TACK_LIBHIPRTC"};
 
 class StandInRuntime : public StandIn {
  public:

@@ -35,7 +35,7 @@ def targets() -> dict[str, Any]:
     wide = {**common, "atomic_dtypes": words | {i64, u64, f64}}
     return {
         "cuda": Target(backend="cuda", title="CUDA", arch="sm_90", **wide),
-        "hip": Target(backend="hip", title="HIP", arch="gfx90a", **{**wide, "supports_images": False}),
+        "hip": Target(backend="hip", title="HIP", arch="gfx90a", **wide),
         "level_zero": Target(backend="level_zero", title="Level Zero", arch="skl", **common),
         "metal": Target(backend="metal", title="Metal", arch="apple7", **{**common, "array_dtypes": every - {f64}, "supports_f64": False}),
     }
@@ -125,4 +125,6 @@ def texts(backend: str) -> list[str]:
     folder = Path(named)
     failures = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.failure"))]
     assert not failures, failures[:3]
-    return [path.read_text(encoding="utf-8") for path in sorted(folder.glob(f"*.{SUFFIXES[backend]}"))]
+    found = [path.read_text(encoding="utf-8") for path in sorted(folder.glob(f"*.{SUFFIXES[backend]}"))]
+    assert len(found) > 500, f"only {len(found)} kernels are recorded"
+    return found

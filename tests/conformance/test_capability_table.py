@@ -46,7 +46,6 @@ TABLE = {
     "hip": Row(True, True, WIDE, "f32", None, "groups x 256, at most 2^32 - 256", ("gfx90a", "gfx1030", "gfx942"), "", "gfx90a gfx942"),
     "level_zero": Row(None, True, SMALL, "f32", None, "groups x group", ("skl", "dg1", "pvc"), "dg1", "pvc"),
 }
-SOFTWARE_SO_FAR = ("hip",)  # texture units are not driven yet; what samples in software says so
 TARGETS = [(kind, arch) for kind, row in TABLE.items() for arch in row.targets]
 
 
@@ -68,8 +67,6 @@ def check(kind: str, arch: str, can: Any) -> None:
     assert can.supports_workgroups == row.groups == (can.max_group > 0)
     assert set(can.atomic_dtypes) == row.atomics
     images = row.images if row.images is not None else arch not in row.images_without.split()
-    if not can.supports_images and kind in SOFTWARE_SO_FAR:
-        images = False
     assert can.supports_images == images and (images or not any(can.max_image))
     assert can.queued == (kind != "cpu")
     assert can.block == 256

@@ -55,6 +55,32 @@ def test_releases_that_miscompile_are_warned_of_once(device: tack.Device, tmp_pa
     assert "miscompiles" not in repaired.err
 
 
+TEXTURES = """
+    import numpy as np, tack
+
+    @tack.kernel
+    def look(out, tex):
+        for i in range(out.shape[0]):
+            out[i] = tex.sample(0.25 * i, 0.5, 1.0)
+
+    gpu = tack.device("hip")
+    volume = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
+    texture, out = tack.texture3d(tack.array(volume, device=gpu)), tack.zeros(5, device=gpu)
+    look(out, texture)
+    np.testing.assert_allclose(out.numpy(), 47.5 + np.arange(5), atol=4 * 3 / 256)
+    print(gpu.arch, gpu.supports_images, texture.hardware, max(gpu.max_image))
+"""
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
+def test_without_texture_units_textures_are_sampled_by_software(device: tack.Device, tmp_path: Path, arch: str) -> None:
+    """And where there are some, by these: the device says it, and no call of the runtime makes an array that it would refuse."""
+    without = child.run(TEXTURES, tmp_path / "without", arch=arch.replace("gfx", "0x"))
+    assert without.out.split() == [arch, "False", "False", "0"] and without.calls("libamdhip64", "hipArray3DCreate") == 0
+    units = child.run(TEXTURES, tmp_path / "with", arch="0x1100")
+    assert units.out.split()[:3] == ["gfx1100", "True", "True"] and units.calls("libamdhip64", "hipTexObjectCreate") == 1
+
+
 def test_calls_leave_the_threads_device_as_it_was(device: tack.Device, tmp_path: Path) -> None:
     child.run(
         """

@@ -23,11 +23,9 @@ def test_the_programs_compile(debug: bool) -> None:
     assert any(map(has_doubles, texts))
 
 
-@pytest.mark.parametrize("gpu", ["skl", pytest.param("pvc", marks=pytest.mark.long)])
+@pytest.mark.parametrize("gpu", ["skl", "pvc"])
 def test_every_kernel_of_the_suite_compiles(gpu: str) -> None:
-    texts = recorder.texts("level_zero")
-    assert len(texts) > 500
-    assert ocloc.refused(texts, gpu) == []
+    assert ocloc.refused(recorder.texts("level_zero"), gpu) == []
 
 
 def test_fast_math_compiles() -> None:
@@ -45,9 +43,9 @@ def test_what_has_no_doubles_compiles_where_there_are_none() -> None:
     assert code is None and "double" in log
 
 
-@pytest.mark.long
 def test_every_kernel_without_doubles_compiles_where_there_are_none() -> None:
     texts = [t for t in recorder.texts("level_zero") if not has_doubles(t)]
+    assert len(texts) > 400
     assert ocloc.refused(texts, WITHOUT_F64) == []
 
 

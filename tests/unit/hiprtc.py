@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import functools
+import itertools
 import json
 import os
 import shutil
@@ -15,10 +16,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 if __name__ != "__main__":
+    from unit import units
     from unit.nvrtc import joined
 
 # As in cpp/src/backends/hip/hiprtc.cpp.
@@ -47,13 +48,14 @@ def compile_texts(texts: Sequence[str], arch: str, options: Sequence[str] = OPTI
     return [(result, log, bytes.fromhex(code)) for result, log, code in json.loads(done.stdout)]
 
 
-def refused(texts: Sequence[str], arch: str, options: Sequence[str] = OPTIONS, batch: int = 24) -> list[str]:
+def refused(texts: Sequence[str], arch: str, options: Sequence[str] = OPTIONS) -> list[str]:
     """What hipRTC says about those texts that it refuses."""
-    parts = [joined(texts[k : k + batch]) for k in range(0, len(texts), batch)]
-    half = (len(parts) + 1) // 2
-    with ThreadPoolExecutor(2) as pool:
-        results = [pool.submit(compile_texts, some, arch, options) for some in (parts[:half], parts[half:]) if some]
-        return [f"{arch}: {log[:4000]}" for result in results for code, log, binary in result.result() if code != 0 or not binary]
+
+    def said(unit: Sequence[str]) -> str:
+        ((code, log, binary),) = compile_texts([joined(unit)], arch, options)
+        return "" if code == 0 and binary else f"{arch}: {log or 'refused'}"
+
+    return units.refused(texts, said, size=100_000)  # each in a process of its own
 
 
 # What hipRTC's own header would bring, of what printed kernels use: in terms of clang's builtins, exactly the types that HIP 5.2 has.
@@ -123,7 +125,32 @@ ATOMIC(atomicExch, exchange, float)
   }
 CAS(int) CAS(unsigned) CAS(unsigned long long)
 #undef D
+#if !__HIP_NO_IMAGE_SUPPORT
+struct tack_texture;
+typedef tack_texture* hipTextureObject_t;
+template <class T> __device__ T tex3D(hipTextureObject_t texture, float x, float y, float z);
+template <> __device__ inline float tex3D<float>(hipTextureObject_t texture, float x, float y, float z) {
+  typedef int eight __attribute__((ext_vector_type(8)));
+  typedef int four __attribute__((ext_vector_type(4)));
+  typedef float three __attribute__((ext_vector_type(3)));
+#define AT(T, n) (*(const __attribute__((address_space(4))) T*)((const __attribute__((address_space(4))) int*)texture + n))
+  const three at = {x, y, z};
+  float texel;
+  asm volatile("image_sample %0, %1, %2, %3 dmask:0x1 dim:SQ_RSRC_IMG_3D\\n s_waitcnt vmcnt(0)"
+               : "=v"(texel) : "v"(at), "s"(AT(eight, 0)), "s"(AT(four, 12)));
+  return texel;
+}
+#endif
 """
+
+
+# Accelerators without texture units: what samples by hardware is not printed for them, and would not compile.
+WITHOUT_IMAGES = ("gfx90a", "gfx942")
+
+
+def taken_by(arch: str, texts: Sequence[str]) -> list[str]:
+    """The texts that may come to an architecture."""
+    return [t for t in texts if arch not in WITHOUT_IMAGES or "hipTextureObject_t" not in t]
 
 
 @functools.cache
@@ -135,8 +162,8 @@ def clang() -> str | None:
     return None
 
 
-def refused_by_clang(texts: Sequence[str], arch: str, batch: int = 24) -> list[str]:
-    """What clang says about those texts that it refuses; two at a time."""
+def refused_by_clang(texts: Sequence[str], arch: str) -> list[str]:
+    """What clang says about those texts that it refuses."""
     program = clang()
     assert program is not None
     with tempfile.TemporaryDirectory() as folder:
@@ -144,14 +171,14 @@ def refused_by_clang(texts: Sequence[str], arch: str, batch: int = 24) -> list[s
         prelude.write_text(PRELUDE, encoding="utf-8")
         command = [program, "-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output", f"--offload-arch={arch}", "-nogpuinc", "-nogpulib"]
         command += [*(o for o in OPTIONS if o != "-O3"), "-O1", "-w", "-include", str(prelude), "-c", "-", "-o"]
+        numbers = itertools.count()
 
-        def one(number: int) -> list[str]:
-            text = joined(texts[number : number + batch])
-            done = subprocess.run([*command, os.path.join(folder, f"{number}.o")], input=text, capture_output=True, text=True)
-            return [f"{arch}: {done.stderr[:4000]}"] if done.returncode != 0 else []
+        def said(unit: Sequence[str]) -> str:
+            output = os.path.join(folder, f"{next(numbers)}.o")
+            done = subprocess.run([*command, output], input=joined(unit), capture_output=True, text=True)
+            return f"{arch}: {done.stderr or 'refused'}" if done.returncode != 0 else ""
 
-        with ThreadPoolExecutor(2) as pool:
-            return [line for found in pool.map(one, range(0, len(texts), batch)) for line in found]
+        return units.refused(texts, said)
 
 
 def _serve() -> None:

@@ -7,8 +7,9 @@ import re
 import shutil
 import subprocess
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+from unit import units
 
 WORDS = Path(__file__).with_name("msl_words.h")
 FLAGS = ("-x", "clcpp", "-cl-std=clc++2021", "-target", "spir64", "-fsyntax-only", "-cl-no-stdinc", "-w")
@@ -41,14 +42,6 @@ def check(text: str) -> str:
     return subprocess.run(command, input=text, capture_output=True, text=True, check=False).stderr
 
 
-def refused(texts: Sequence[str], batch: int = 150) -> list[str]:
-    """Checks all texts, on two threads; answers what was said about those that are not right, one by one."""
-
-    def one(part: Sequence[str]) -> list[str]:
-        if not check(joined(part)):
-            return []
-        said = [(text, check(without_attributes(text))) for text in part]
-        return [f"{log[:4000]}\n{text}" for text, log in said if log]
-
-    with ThreadPoolExecutor(2) as pool:
-        return [line for found in pool.map(one, (texts[k : k + batch] for k in range(0, len(texts), batch))) for line in found]
+def refused(texts: Sequence[str]) -> list[str]:
+    """What clang says about those texts that are not right."""
+    return units.refused(texts, lambda unit: check(joined(unit)), size=200_000)

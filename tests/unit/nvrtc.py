@@ -6,9 +6,10 @@ import ctypes
 import functools
 import importlib.util
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+
+from unit import units
 
 OPTIONS = ("--fmad=false", "--std=c++17", "-default-device")
 
@@ -29,18 +30,17 @@ def joined(texts: Sequence[str]) -> str:
     return "\n".join(f"namespace kernel{k} {{\n{text}\n}}" for k, text in enumerate(t.replace('extern "C" ', "") for t in texts))
 
 
-def refused(texts: Sequence[str], arch: str, options: Sequence[str] = (), batch: int = 24) -> list[str]:
-    """Compiles all texts, on two threads; answers what was said about those that were refused."""
+def refused(texts: Sequence[str], arch: str, options: Sequence[str] = ()) -> list[str]:
+    """What NVRTC says about those texts that it refuses."""
 
-    def one(part: Sequence[str]) -> list[str]:
+    def said(unit: Sequence[str]) -> str:
         try:
-            compile_text(joined(part), arch, options)
+            compile_text(joined(unit), arch, options)
         except AssertionError as error:
-            return [f"{arch}: {error}"]
-        return []
+            return f"{arch}: {error}"
+        return ""
 
-    with ThreadPoolExecutor(2) as pool:
-        return [line for found in pool.map(one, (texts[k : k + batch] for k in range(0, len(texts), batch))) for line in found]
+    return units.refused(texts, said)
 
 
 def compile_text(text: str, arch: str, options: Sequence[str] = ()) -> tuple[bytes, str]:

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from ctypes import POINTER, byref, c_char_p, c_ubyte, c_uint32, c_uint64
 from typing import Any
 
+from unit import units
+
 
 @functools.cache
 def library() -> Any:
@@ -26,16 +28,14 @@ def joined(texts: Sequence[str]) -> str:
     return "\n".join(re.sub(r"\btack_", f"tack_{k}_", text) for k, text in enumerate(texts))
 
 
-def refused(texts: Sequence[str], device: str, options: str = "", batch: int = 60) -> list[str]:
-    """Compiles all texts; answers what was said about those that were refused, one by one."""
-    found = []
-    for k in range(0, len(texts), batch):
-        part = texts[k : k + batch]
-        if compile_text(joined(part), device, options)[0] is not None:
-            continue
-        said = [(text, compile_text(text, device, options)) for text in part]
-        found += [f"{device}: {log}\n{text}" for text, (code, log) in said if code is None]
-    return found
+def refused(texts: Sequence[str], device: str, options: str = "") -> list[str]:
+    """What ocloc says about those texts that it refuses."""
+
+    def said(unit: Sequence[str]) -> str:
+        code, log = compile_text(joined(unit), device, options)
+        return f"{device}: {log or 'refused'}" if code is None else ""
+
+    return units.refused(texts, said)
 
 
 def compile_text(text: str, device: str, options: str = "") -> tuple[bytes | None, str]:

@@ -146,8 +146,21 @@ TACK_HIP_RESULTS(X)
 TACK_HIP_DEVICE_ATTRIBUTES(X)
 TACK_HIP_FUNCTION_ATTRIBUTES(X)
 TACK_HIP_POINTER_ATTRIBUTES(X)
+TACK_HIP_ARRAY_FORMATS(X)
+TACK_HIP_COPY_KINDS(X)
+TACK_HIP_RESOURCE_KINDS(X)
+TACK_HIP_ADDRESS_MODES(X)
+TACK_HIP_FILTER_MODES(X)
 TACK_HIPRTC_RESULTS(X)
 #undef X
+#define X(structure, field, original, theirs) \\
+  static_assert(offsetof(structure, field) == offsetof(::original, theirs), #original " has " #theirs " elsewhere");
+TACK_HIP_FIELDS(X)
+#undef X
+#define X(structure, original) static_assert(sizeof(structure) == sizeof(::original), #original " has another size");
+TACK_HIP_STRUCTURES(X)
+#undef X
+static_assert(texture_normalized_coordinates == HIP_TRSF_NORMALIZED_COORDINATES);
 #if HIP_VERSION_MAJOR < 6
 using Layout = Properties;
 #else

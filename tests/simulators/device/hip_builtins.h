@@ -10,3 +10,5 @@
 #define __HIPCC__ 1
 #define __HIPCC_RTC__ 1
 #define __HIP_DEVICE_COMPILE__ 1
+
+typedef cudaTextureObject_t hipTextureObject_t;

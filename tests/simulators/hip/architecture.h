@@ -16,6 +16,9 @@ inline int number_of(std::string_view name) {
   return number > 0 && *end == '\0' ? static_cast<int>(number) : -1;
 }
 
+// The compute accelerators have no texture units.
+inline bool has_images(int architecture) { return architecture != 0x90a && (architecture >> 4) != 0x94 && (architecture >> 4) != 0x95; }
+
 inline std::string name_of(int architecture) {
   char text[32];
   std::snprintf(text, sizeof text, "gfx%x", static_cast<unsigned>(architecture));

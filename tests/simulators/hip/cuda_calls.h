@@ -36,4 +36,11 @@ sim::cuda::Result cuMemcpyDtoDAsync_v2(tack::cuda::abi::DevicePointer to, tack::
 sim::cuda::Result cuMemsetD8Async(tack::cuda::abi::DevicePointer to, unsigned char value, std::size_t n, tack::cuda::abi::Stream stream);
 sim::cuda::Result cuMemsetD16Async(tack::cuda::abi::DevicePointer to, unsigned short value, std::size_t n, tack::cuda::abi::Stream stream);
 sim::cuda::Result cuMemsetD32Async(tack::cuda::abi::DevicePointer to, unsigned value, std::size_t n, tack::cuda::abi::Stream stream);
+sim::cuda::Result cuArray3DCreate_v2(tack::cuda::abi::Array* array, const tack::cuda::abi::ArrayDescription* description);
+sim::cuda::Result cuArrayDestroy(tack::cuda::abi::Array array);
+sim::cuda::Result cuMemcpy3DAsync_v2(const tack::cuda::abi::Copy3D* copy, tack::cuda::abi::Stream stream);
+sim::cuda::Result cuTexObjectCreate(tack::cuda::abi::TextureObject* object, const tack::cuda::abi::ResourceDescription* resource,
+                                    const tack::cuda::abi::TextureDescription* description,
+                                    const tack::cuda::abi::ResourceViewDescription* view);
+sim::cuda::Result cuTexObjectDestroy(tack::cuda::abi::TextureObject object);
 }

@@ -2,7 +2,9 @@
 // whose primary context is current in each call; contexts are made when they are first needed and stay.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
+#include <iterator>
 #include <mutex>
 
 #include "architecture.h"
@@ -15,7 +17,7 @@ const char* const library_name = "libamdhip64";
 
 namespace sim::cuda {
 
-const int usual_architecture = 0x90a;
+const int usual_architecture = 0x1030;
 
 void trace_result(const char* function, Result result) {
   Control::instance().trace(std::string(function) + " -> " + std::to_string(static_cast<int>(result)));
@@ -82,6 +84,12 @@ int cuda_attribute(hip_abi::DeviceAttribute attribute) {
       return 1;
     case hip_abi::DeviceAttribute::max_grid_dim_x:
       return 5;
+    case hip_abi::DeviceAttribute::max_texture_width:
+      return 24;
+    case hip_abi::DeviceAttribute::max_texture_height:
+      return 25;
+    case hip_abi::DeviceAttribute::max_texture_depth:
+      return 26;
     default:
       return 0;
   }
@@ -94,6 +102,8 @@ const char* result_name(Result result) {
 #undef SIM_CASE
   return "hipErrorUnknown";
 }
+
+bool images_of(int device) { return has_images(settings().architecture(device, usual_architecture)); }
 
 void write_architecture(void* properties, int device, std::size_t offset) {
   const std::string name = name_of(settings().architecture(device, usual_architecture)) + ":sramecc+:xnack-";
@@ -161,9 +171,13 @@ Result hipDeviceGetAttribute(int* value, hip_abi::DeviceAttribute attribute, int
       return Result::success;
     }
     if (const int known = cuda_attribute(attribute); known != 0) return cuDeviceGetAttribute(value, known, device);
-    if (attribute != hip_abi::DeviceAttribute::max_shared_memory_per_block && attribute != hip_abi::DeviceAttribute::image_support)
+    if (attribute == hip_abi::DeviceAttribute::max_shared_memory_per_block) {
+      *value = 65536;
+    } else if (attribute == hip_abi::DeviceAttribute::image_support) {
+      *value = images_of(device) ? 1 : 0;
+    } else {
       return Result::invalid_value;
-    *value = attribute == hip_abi::DeviceAttribute::max_shared_memory_per_block ? 65536 : 0;
+    }
     return Result::success;
   });
 }
@@ -281,6 +295,81 @@ Result hipMemsetD16Async(void* to, unsigned short value, std::size_t n, abi::Str
 
 Result hipMemsetD32Async(void* to, int value, std::size_t n, abi::Stream stream) {
   return on_device<"hipMemsetD32Async">([&] { return cuMemsetD32Async(number(to), static_cast<unsigned>(value), n, stream); });
+}
+
+Result hipArray3DCreate(abi::Array* array, const hip_abi::ArrayDescription* description) {
+  return on_device<"hipArray3DCreate">([&] {
+    if (description == nullptr) return Result::invalid_value;
+    if (!images_of(thread_device)) return Result::not_supported;
+    const hip_abi::ArrayDescription& d = *description;
+    const abi::ArrayDescription same{d.width, d.height, d.depth, abi::ArrayFormat{static_cast<int>(d.format)}, d.channels, d.flags};
+    return cuArray3DCreate_v2(array, &same);
+  });
+}
+
+Result hipArrayDestroy(abi::Array array) {
+  return on_device<"hipArrayDestroy", Failing::afterwards>([&] { return cuArrayDestroy(array); });
+}
+
+Result hipMemcpy3DAsync(const hip_abi::Copy3D* copy, abi::Stream stream) {
+  return on_device<"hipMemcpy3DAsync">([&] {
+    if (copy == nullptr || copy->kind != hip_abi::CopyKind::device_to_device) return Result::invalid_value;
+    // Of each side one is there, and as soon as one side is an array all is counted in its texels.
+    const auto array_of = [](hip_abi::Array handle) { return std::bit_cast<abi::Array>(handle); };
+    const bool from_array = copy->from_array != nullptr, to_array = copy->to_array != nullptr;
+    if (from_array == (copy->from.pointer != nullptr) || to_array == (copy->to.pointer != nullptr)) return Result::invalid_value;
+    std::size_t texel = 1;
+    if (from_array || to_array) {
+      const auto found = sim::cuda::Driver::instance().arrays.find(bits(from_array ? copy->from_array : copy->to_array));
+      if (found == nullptr) return Result::invalid_handle;
+      texel = found->texels->channels * sizeof(float);
+    }
+    const auto side = [&](hip_abi::Array array, const hip_abi::Position& at, const hip_abi::PitchedPointer& memory) {
+      abi::CopySide made{};
+      made.x = at.x * texel;
+      made.y = at.y;
+      made.z = at.z;
+      made.kind = array != nullptr ? abi::MemoryKind::array : abi::MemoryKind::device;
+      made.array = array_of(array);
+      made.device = number(memory.pointer);
+      made.pitch = memory.pitch;
+      made.height = memory.height;
+      return made;
+    };
+    const abi::Copy3D same{side(copy->from_array, copy->from_position, copy->from), side(copy->to_array, copy->to_position, copy->to),
+                           copy->width * texel, copy->height, copy->depth};
+    return cuMemcpy3DAsync_v2(&same, stream);
+  });
+}
+
+Result hipTexObjectCreate(hip_abi::TextureObject* object, const hip_abi::ResourceDescription* resource,
+                          const hip_abi::TextureDescription* description, const hip_abi::ResourceViewDescription* view) {
+  return on_device<"hipTexObjectCreate">([&] {
+    if (object == nullptr || resource == nullptr || description == nullptr) return Result::invalid_value;
+    if (!images_of(thread_device)) return Result::not_supported;
+    // The runtime takes neither anisotropy nor levels of detail, and one address mode for all dimensions.
+    const hip_abi::TextureDescription& d = *description;
+    if (d.max_anisotropy != 0 || d.mipmap_bias != 0.0f || d.min_level != 0.0f || d.max_level != 0.0f || view != nullptr)
+      return Result::not_supported;
+    if (d.address[0] != d.address[1] || d.address[0] != d.address[2]) return Result::invalid_value;
+    abi::ResourceDescription source{};
+    source.kind = abi::ResourceKind{static_cast<int>(resource->kind)};
+    source.content.array = std::bit_cast<abi::Array>(resource->content.array);
+    source.flags = resource->flags;
+    abi::TextureDescription same{};
+    for (abi::AddressMode& mode : same.address) mode = abi::AddressMode{static_cast<int>(d.address[0])};
+    same.filter = abi::FilterMode{static_cast<int>(d.filter)};
+    same.flags = d.flags;
+    std::copy(std::begin(d.border), std::end(d.border), std::begin(same.border));
+    abi::TextureObject made = 0;
+    const Result result = cuTexObjectCreate(&made, &source, &same, nullptr);
+    if (result == Result::success) *object = std::bit_cast<hip_abi::TextureObject>(made);
+    return result;
+  });
+}
+
+Result hipTexObjectDestroy(hip_abi::TextureObject object) {
+  return on_device<"hipTexObjectDestroy", Failing::afterwards>([&] { return cuTexObjectDestroy(bits(object)); });
 }
 
 const char* hipGetErrorName(Result result) { return result_name(result); }

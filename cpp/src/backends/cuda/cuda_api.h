@@ -4,6 +4,7 @@
 #include <cuda/driver_abi.h>
 #include <cuda/nvrtc_abi.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -71,14 +72,27 @@ struct Api {
     using Object = abi::TextureObject;
     using ArrayDescription = abi::ArrayDescription;
     using ArrayFormat = abi::ArrayFormat;
-    using Copy3D = abi::Copy3D;
-    using MemoryKind = abi::MemoryKind;
     using ResourceDescription = abi::ResourceDescription;
     using ResourceKind = abi::ResourceKind;
     using TextureDescription = abi::TextureDescription;
     using AddressMode = abi::AddressMode;
     using FilterMode = abi::FilterMode;
     static constexpr unsigned int normalized_coordinates = abi::texture_normalized_coordinates;
+
+    /// The copy of a contiguous volume of floats in the device's memory; `shape`: depth, height, width.
+    static abi::Copy3D copy_of(const void* texels, Array array, std::array<std::size_t, 3> shape) noexcept {
+      abi::Copy3D copy{};
+      copy.from.kind = abi::MemoryKind::device;
+      copy.from.device = address(texels);
+      copy.from.pitch = shape[2] * sizeof(float);
+      copy.from.height = shape[1];
+      copy.to.kind = abi::MemoryKind::array;
+      copy.to.array = array;
+      copy.width = shape[2] * sizeof(float);
+      copy.height = shape[1];
+      copy.depth = shape[0];
+      return copy;
+    }
   };
 
   using CompilerFunctions = abi::NvrtcFunctions;

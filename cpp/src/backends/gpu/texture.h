@@ -51,16 +51,7 @@ class Texture final : public TextureImpl {
 
   void update(const void* texels) override {
     const typename Api::Scope scope(context_);
-    typename Images::Copy3D copy{};
-    copy.from.kind = Images::MemoryKind::device;
-    copy.from.device = Api::address(texels);
-    copy.from.pitch = shape_[2] * sizeof(float);
-    copy.from.height = shape_[1];
-    copy.to.kind = Images::MemoryKind::array;
-    copy.to.array = array_;
-    copy.width = shape_[2] * sizeof(float);
-    copy.height = shape_[1];
-    copy.depth = shape_[0];
+    const auto copy = Images::copy_of(texels, array_, shape_);
     driver()("copy to a texture", driver().copy_3d, &copy, stream);
   }
 

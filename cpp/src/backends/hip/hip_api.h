@@ -4,6 +4,7 @@
 #include <hip/hiprtc_abi.h>
 #include <hip/runtime_abi.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -64,6 +65,31 @@ struct Api {
   static constexpr auto max_threads_per_block = abi::FunctionAttribute::max_threads_per_block;
   static constexpr auto pointer_ordinal = abi::PointerAttribute::device_ordinal;
   static constexpr unsigned int event_disable_timing = abi::event_disable_timing, host_alloc_portable = abi::host_alloc_portable;
+
+  /// What gpu/texture.h is made of.
+  struct Images {
+    using Array = abi::Array;
+    using Object = abi::TextureObject;
+    using ArrayDescription = abi::ArrayDescription;
+    using ArrayFormat = abi::ArrayFormat;
+    using ResourceDescription = abi::ResourceDescription;
+    using ResourceKind = abi::ResourceKind;
+    using TextureDescription = abi::TextureDescription;
+    using AddressMode = abi::AddressMode;
+    using FilterMode = abi::FilterMode;
+    static constexpr unsigned int normalized_coordinates = abi::texture_normalized_coordinates;
+
+    /// The copy of a contiguous volume of floats in the device's memory; `shape`: depth, height, width.
+    static abi::Copy3D copy_of(const void* texels, Array array, std::array<std::size_t, 3> shape) noexcept {
+      abi::Copy3D copy{};
+      copy.from = {const_cast<void*>(texels), shape[2] * sizeof(float), shape[2], shape[1]};
+      copy.to_array = array;
+      copy.width = shape[2];
+      copy.height = shape[1];
+      copy.depth = shape[0];
+      return copy;
+    }
+  };
 
   using CompilerFunctions = abi::HiprtcFunctions;
   using CompileResult = abi::CompileResult;

@@ -38,6 +38,7 @@ HIP: Final = replace(
     math={**CUDA.math, ("sqrt", "f32"): "tack_sqrt_f32({})"},
     # hipRTC 5.2 has neither of i64; they are made of compare-exchanges.
     atomics={key: template for key, template in CUDA.atomics.items() if key not in {("min", "i64"), ("max", "i64")}},
+    texture="hipTextureObject_t",
     options=_options,
     readable=None,  # there is machine code only
     functions={"tack_sqrt_f32": _SQRT},
