@@ -30,7 +30,7 @@ constexpr double piece_ns = 20000, smallest_piece_ns = 2000;
 constexpr int pieces_per_thread = 4;
 constexpr std::int64_t line_iterations = 64;  // pieces of cheap iterations start at multiples: no two threads store to one cache line
 constexpr double first_measure_ns = 1e7, last_measure_ns = 1e10, measure_growth = 10;
-constexpr double measuring_part = 0.03;  // of the time, at most, once a machine turned out to be too busy to be measured
+constexpr double busy_measure_ns = 2.5e8;  // after a machine turned out to be too busy: what 8 ms are 3 % of
 constexpr double useless_ratio = 0.95, retry_ratio = 0.85;
 constexpr int most_launches = 512;       // of a spell without threads
 constexpr double spell_ns = 1e7;         // or of so much time, where that is fewer launches
@@ -355,7 +355,6 @@ void Schedule::calibrate() {
   if (!lock.owns_lock()) return;
   worked_ns_.store(0, std::memory_order_relaxed);
   const bool again = measured_.load(std::memory_order_relaxed);
-  const std::uint64_t begin = clock_.now();
   measure_after_ns_.store(std::min(measure_after_ns_.load(std::memory_order_relaxed) * measure_growth, last_measure_ns),
                           std::memory_order_relaxed);
 
@@ -383,7 +382,7 @@ void Schedule::calibrate() {
     if (sample < short_work / 2) ++good;
   }
   // Not the machine's costs but those of a busy minute: the next look comes soon.
-  if (good < good_samples) measure_after_ns_.store(clock_.between(begin, clock_.now()) / measuring_part, std::memory_order_relaxed);
+  if (good < good_samples) measure_after_ns_.store(busy_measure_ns, std::memory_order_relaxed);
   if (measured_.load(std::memory_order_relaxed)) {
     warm = std::min(warm, warm_ns_.load(std::memory_order_relaxed));
     idle_cost = std::min(idle_cost, idle_ns_.load(std::memory_order_relaxed));
