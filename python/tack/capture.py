@@ -137,7 +137,29 @@ def is_namespace(value: Any) -> bool:
     return isinstance(value, type) and value.__module__ not in ("builtins", "numpy")
 
 
+def _annotation(captures: Captures, captured: Captured, name: str) -> Any:
+    """What a parameter's annotation says: a dtype; None where that is no dtype; MISSING where an enclosing function knew it, perhaps.
+
+    ``name``: the parameter and the annotation's dotted name, if it is one, as ":n:tack:u8".
+    """
+    _, parameter, *path = name.split(":")
+    text = ".".join(path)
+    try:
+        value = captured.function.__annotations__.get(parameter, text)
+    except NameError:  # where annotations are evaluated when they are asked for, from names that only type checkers see
+        value = text
+    if isinstance(value, str):  # the annotation's own text, with its quotes, or a string that it led to
+        if not path or "".join(value.split()).strip("'\"") != text:
+            return None
+        value = _resolve(captures, captured, tuple(path))
+        if value is MISSING and "<locals>" not in captured.function.__qualname__:
+            return None
+    return value if value is MISSING or isinstance(value, DType) else dtype_named(value)
+
+
 def _root(captures: Captures, captured: Captured, name: str) -> Any:
+    if name[0] == ":":
+        return _annotation(captures, captured, name)
     function = captured.function
     free = function.__code__.co_freevars
     if name in free:

@@ -106,16 +106,16 @@ def _places(t: float, n: int, interp: str, wrap: str) -> tuple[list[int], Any]:
     """The texels around a coordinate along an axis of ``n``, and how far it is between them; as frontend/textures.py has it."""
     import numpy
 
+    from .ir.arith import fma
+
     one = numpy.float32
     with numpy.errstate(invalid="ignore", over="ignore"):
-        x = one(t) * one(n - 1)
-        if interp == "nearest":
-            x = numpy.floor(x + one(0.5))
+        x = numpy.floor(one(fma(float(one(t)), n - 1.0, 0.5, f32))) if interp == "nearest" else one(t) * one(n - 1)
         if wrap == "clamp":
             x = numpy.fmin(numpy.fmax(x, one(0)), one(n - 1))
         else:
             period = one(n if wrap == "repeat" else 2 * n)
-            x = x - numpy.floor(x / period) * period
+            x = one(fma(-float(numpy.floor(x / period)), float(period), float(x), f32))
         low = numpy.floor(x)
     k = 0 if numpy.isnan(low) else int(low)
     near = [_wrapped(k, n, wrap), _wrapped(k + 1, n, wrap)]

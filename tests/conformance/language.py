@@ -29,7 +29,7 @@ def define(text: str, /, **names: Any) -> dict[str, Any]:
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(20_000)  # Python's own compiler recurses
     try:
-        code = compile(source, name, "exec")
+        code = compile(source, name, "exec", dont_inherit=True)
     finally:
         sys.setrecursionlimit(limit)
     exec(code, namespace)

@@ -89,6 +89,56 @@ def test_bare_and_qualified_functions(device: tack.Device) -> None:
     assert list(got) == [4, 4, 4, 4, 4, 4, 16, 3, 16, 2]
 
 
+def test_a_parameters_annotation_is_what_python_made_of_it(device: tack.Device) -> None:
+    """A factory's argument is in no cell of the kernel where the body does not use it, and an expression is no name."""
+
+    text = """
+        def add_to(dtype):
+            @tack.kernel
+            def k(out, v: dtype, w: [tack.i32, dtype][1]):
+                for i in range(len(out)):
+                    out[i] = v + w
+
+            return k
+    """
+    add_to = define(text)["add_to"]
+    for dtype, expected in ((tack.u8, 44), (np.int16, 300), (tack.i64, 300), ("nothing of tack", 300)):
+        out = tack.zeros(1, tack.i32 if dtype != tack.i64 else tack.i64)
+        add_to(dtype)(out, 200, 100)
+        assert out.tolist() == [expected]
+
+
+def test_an_annotation_that_is_text_is_looked_up(device: tack.Device) -> None:
+    text = "@tack.kernel\ndef k(out, v: 'Small', w: 'H.V'):\n    for i in range(len(out)):\n        t: Small = v\n        out[i] = t + w\n"
+    module = types.ModuleType("captured_module")
+    module.V = tack.u8  # type: ignore[attr-defined]
+    names = define(text, Small=tack.u8, H=module)
+    k = names["k"]
+    out = tack.zeros(1, tack.i32)
+    k(out, 200, 100)
+    assert out.tolist() == [44]
+    names["Small"] = module.V = tack.i16  # type: ignore[attr-defined]
+    k(out, 200, 100)
+    assert out.tolist() == [300]
+
+
+def test_an_annotation_whose_name_is_lost_is_refused(device: tack.Device) -> None:
+    text = """
+        from __future__ import annotations
+        def make(dtype):
+            @tack.kernel
+            def k(out, v: dtype, w: dtype = 1):
+                for i in range(len(out)):
+                    out[i] = v
+            return k
+        k = make(tack.u8)
+    """
+    message = refused(text, tack.CompileError, tack.zeros(1), 2)
+    assert "nothing is known of the annotation 'dtype'" in message and "line 4" in message
+    k = kernel("@tack.kernel\ndef k(out: 'Gone'):\n    for i in range(len(out)):\n        out[i] = 1\n")
+    k(tack.zeros(1))  # only numbers are converted
+
+
 @pytest.mark.parametrize("size", [1, 2, 5, 64, 65, 1000])
 @pytest.mark.parametrize("kind", ["ints", "floats", "mixed", "strong"])
 @pytest.mark.needs("f64")

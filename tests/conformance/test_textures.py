@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -115,6 +116,25 @@ def test_texture_units_are_as_exact_as_is_documented(device: tack.Device, wrap: 
     for at in (POINTS, EDGES):
         np.testing.assert_array_equal(sampled(nearest, at, sample_fast), sampled(nearest, at))
     np.testing.assert_allclose(mean_of_samples(tex, tack.array(POINTS)), exact.mean(), atol=tolerance(tex, VOLUME))
+
+
+@pytest.mark.parametrize("wrap", ["repeat", "mirror"])
+@pytest.mark.parametrize("n", [1, 2, 5, 7, 100])
+def test_far_coordinates_go_round_exactly(device: tack.Device, wrap: str, n: int) -> None:
+    """Beyond 2^24 every f32 is a whole number: a period has to be taken off without rounding, by exact=True kernels and on the host too."""
+    volume = np.arange(n, dtype=np.float32).reshape(1, 1, n)
+    tex = tack.texture3d(volume, interp="nearest", wrap=wrap)
+    far = np.float32([6291456, -6291456, 3e9, -3e9, 2**31, 2**24 + 2, -(2**24) - 2, 1e12 / max(n - 1, 1), 2**40 / max(n - 1, 1)])
+    at = np.zeros((len(far), 3), np.float32)
+    at[:, 0] = far
+    expected = []
+    for t in far:
+        x = np.float32(float(t) * (n - 1) + 0.5)  # exact in f64, so rounded once
+        k = math.floor(x) % (n if wrap == "repeat" else 2 * n)
+        expected.append(float(min(k, 2 * n - 1 - k) if wrap == "mirror" else k))
+    for kernel in (sample_all, sample_fast):
+        assert sampled(tex, at, kernel).tolist() == expected
+    assert [tex.sample(*p) for p in at] == expected
 
 
 @pytest.mark.needs("f64")

@@ -76,6 +76,12 @@ class DictEnvironment:
         return value
 
     def lookup(self, name: str) -> Meaning | None:
+        if name[0] == ":":  # a parameter's annotation, ":n:tack:u8"
+            _, _, *path = name.split(":")
+            meaning = self.lookup(path[0]) if path else Opaque("none", "None")
+            for attribute in path[1:]:
+                meaning = self.attribute(meaning, attribute) if isinstance(meaning, ModuleMeaning) else meaning
+            return meaning
         self.asked.append(name)
         known = self.names.get(name)
         if known is not None:

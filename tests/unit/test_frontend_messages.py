@@ -148,6 +148,19 @@ Kernel 'k': 't' is assigned inside the parallel loop at line 11, whose iteration
 or store into an array (tack.atomic_add, ...).""",
     ),
     (
+        "def k(x):\n    s = 0.0\n    for i in range(len(x)):\n        s += x[i]\n        x[i] = s\n    x[0] = s\n",
+        (X32,),
+        {},
+        CompileTypeError,
+        """\
+Kernel 'k': 's' is assigned inside the parallel loop at line 12, whose iterations are independent: it has no one value after it.
+  File "/x/kernels.py", line 15
+    x[0] = s
+           ^
+  At line 14 it is read. Update it only by s += e, s -= e, s *= e, s &= e, s |= e, s ^= e, s = min(s, e) or s = max(s, e), \
+or store into an array (tack.atomic_add, ...).""",
+    ),
+    (
         loop("x[i] = f(x[i])"),
         (X32, I32),
         {"f": "def f(v):\n    return g(v)\n", "g": "def g(v):\n    return f(v)\n"},
@@ -297,6 +310,14 @@ CASES = [
         "several names",
     ),
     (loop("T[0] = 3"), (X32, I32), CompileTypeError, "a tuple cannot be changed", "tack.local_array"),
+    (
+        loop("y[i] /= 2"),
+        (X32, I32),
+        CompileTypeError,
+        "tack.i32 array 'y' cannot take",
+        "Write y[...] = int(y[...] / ...) to convert, or y[...] //= ...",
+    ),
+    (loop("y[i] += 0.5"), (X32, I32), CompileTypeError, "tack.i32 array 'y' cannot take", "Write y[...] = int(y[...] + ...) to convert."),
     (loop("x[i] = (1, 2)"), (X32, I32), CompileTypeError, "tack.f32 array 'x' cannot take a tuple of 2", ""),
     (loop("x[i] = None"), (X32, I32), CompileTypeError, "tack.f32 array 'x' cannot take None", ""),
     (

@@ -37,6 +37,7 @@ def test_captured_names_are_free_names_with_their_attributes() -> None:
         local.x = 3
     """.replace("        local.x = 3\n", "")
     assert captured_names(parse(source(text))) == (
+        ":n:np:int32",
         "G",
         "K",
         "LIMIT",
@@ -44,7 +45,6 @@ def test_captured_names_are_free_names_with_their_attributes() -> None:
         "helper",
         "lambda_free",
         "math.pi",
-        "np.int32",
         "range",
         "tack.f64",
     )

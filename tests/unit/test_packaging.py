@@ -157,6 +157,8 @@ def test_a_cpp_program_finds_the_installed_library(installed: importlib.metadata
     cmake, compiler = shutil.which("cmake"), shutil.which(os.environ.get("CXX") or "c++")
     if cmake is None or compiler is None:
         pytest.skip("needs cmake and a C++ compiler on PATH")
+    if shutil.which("ninja") is None and shutil.which("make") is None:
+        pytest.skip("needs ninja or make on PATH")
     (tmp_path / "host.cpp").write_text(HOST, "utf-8")
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.25)\nproject(host LANGUAGES CXX)\nfind_package(tack REQUIRED)\n"
@@ -164,7 +166,11 @@ def test_a_cpp_program_finds_the_installed_library(installed: importlib.metadata
         "utf-8",
     )
     build = tmp_path / "build"
-    for command in (["-S", str(tmp_path), "-B", str(build), f"-Dtack_DIR={PACKAGE / 'lib/cmake/tack'}"], ["--build", str(build)]):
+    generator = ["-G", "Ninja"] if shutil.which("ninja") else []
+    for command in (
+        ["-S", str(tmp_path), "-B", str(build), *generator, f"-Dtack_DIR={PACKAGE / 'lib/cmake/tack'}"],
+        ["--build", str(build)],
+    ):
         done = subprocess.run([cmake, *command], capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
     printed = subprocess.run([str(build / "host")], capture_output=True, text=True, check=True).stdout

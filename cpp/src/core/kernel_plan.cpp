@@ -159,9 +159,9 @@ constexpr std::array<NamedRange, 8> named_ranges{{
     {"u64", 0, int64_max, "0 to 18446744073709551615"},
 }};
 
-std::string range_text(std::int64_t min, std::int64_t max) {
-  for (const NamedRange& range : named_ranges)
-    if (range.min == min && range.max == max) return text("does not fit tack.", range.name, " (", range.shown, ')');
+std::string range_text(bool is_unsigned, std::int64_t min, std::int64_t max) {
+  for (const NamedRange& range : named_ranges)  // of a dtype that an unsigned value meets, only the upper bound is left
+    if ((is_unsigned || range.min == min) && range.max == max) return text("does not fit tack.", range.name, " (", range.shown, ')');
   return text("is not from ", min, " to ", max);
 }
 
@@ -222,7 +222,7 @@ Kernel::Plan::Plan(const KernelSource& kernel_source, const Capabilities& capabi
     if (argument.kind == Kind::array) arrays.push_back(position);
     const bool is_unsigned = argument.kind == Kind::unsigned_;
     if (!is_unsigned && argument.kind != Kind::integer) continue;
-    if (argument.max != int64_max || (!is_unsigned && argument.min != int64_min))
+    if (argument.max != int64_max || argument.min != int64_min)
       limits.push_back({position, is_unsigned, argument.min, argument.max});
   }
   for (const EntryPoint& entry : source.entries) {
@@ -384,7 +384,7 @@ void Kernel::Plan::check_limits(std::span<const Argument> arguments) const {
       continue;
     const std::string value = limit.is_unsigned ? text(argument.u) : text(argument.i);
     throw Error(ErrorCode::overflow, text("Kernel '", source.name, "': argument '", source.arguments[limit.arg].name, "' is ", value,
-                                          ", which ", range_text(limit.min, limit.max), '.'));
+                                          ", which ", range_text(limit.is_unsigned, limit.min, limit.max), '.'));
   }
 }
 

@@ -13,7 +13,7 @@ from .diagnostics import did_you_mean
 from .hir import Op, Path
 from .meaning import Constant, DTypeMeaning, Meaning, ModuleMeaning, Opaque, TupleMeaning
 from .names import FUNCTIONS, NUMPY_NAMES
-from .operators import Operators
+from .operators import SYMBOL, Operators
 from .promote import holds
 from .refusals import INSTEAD
 from .values import (
@@ -46,6 +46,15 @@ _INDEX_NAMES: Final = "ijklmnop"
 _MAX_DEPTH: Final = 100  # of tuples in tuples: what looks into them calls itself
 _UNNAMED: Final = ("local", "shared")  # what scratch arrays are called before they are bound to a name
 _MAX_SELECTS: Final = 16  # items of a tuple that is indexed at run time; longer ones are tables
+
+
+def _cure(ref: ArrayRef, update: str) -> str:
+    """What to write instead of a float for an element of an integer array."""
+    if not update:
+        return f"Write int(...) or {ref.dtype}(...) to convert."
+    place = f"{ref.name}[...]"
+    floor = f", or {place} //= ..." if update == "div" else ""
+    return f"Write {place} = int({place} {SYMBOL[update]} ...) to convert{floor}."
 
 
 class Expressions(Operators):
@@ -440,12 +449,12 @@ class Expressions(Operators):
         value = self.thing(op.args[1])
         things = [self.thing(r) for r in op.args[2:]]
         if isinstance(base, ArrayRef):
-            instr = self.element(base, value, op.attr)
+            instr = self.element(base, value, *op.attr)
             self.writes(base, op.loc)
             self.emit("store", None, (instr, *self.indices(base, things, op.loc)), base.array, op.loc)
         elif isinstance(base, Flat):
             ref = base.ref
-            instr = self.element(ref, value, op.attr)
+            instr = self.element(ref, value, *op.attr)
             self.writes(ref, op.loc)
             if isinstance(ref.array, ScratchArray):
                 self.emit("store", None, (instr, *self.local_flat(ref.array, ref, things, op.loc)), ref.array, op.loc)
@@ -458,8 +467,8 @@ class Expressions(Operators):
                 self.unusable_capture(base, op.loc)
             self.fail(*self.no_array(base, "stored to", op.loc))
 
-    def element(self, ref: ArrayRef, value: Thing, loc: Loc) -> Instr:
-        """A value converted to an array's element type, as a store does."""
+    def element(self, ref: ArrayRef, value: Thing, loc: Loc, update: str = "") -> Instr:
+        """A value converted to an array's element type, as a store does. ``update``: the operation of an augmented assignment."""
         if not isinstance(value, Num):
             if isinstance(value, Opaque):
                 self.unusable_capture(value, loc)
@@ -469,7 +478,7 @@ class Expressions(Operators):
             self.fail(f"{ref.dtype} array '{ref.name}' cannot take {describe(value)}.", loc, hint)
         dtype = ref.dtype
         if value.type.is_float and dtype.is_int:
-            self.fail(f"{dtype} array '{ref.name}' cannot take {describe(value)}.", loc, f"Write int(...) or {dtype}(...) to convert.")
+            self.fail(f"{dtype} array '{ref.name}' cannot take {describe(value)}.", loc, _cure(ref, update))
         if value.instr is not None and value.instr.type is dtype:
             return value.instr
         return self.coerce(value, dtype, loc)
@@ -493,10 +502,16 @@ class Expressions(Operators):
         self.frame.regs[op.dst] = self.convert(self.thing(op.args[0]), path, op.loc)
 
     def convert(self, thing: Thing, path: Path | None, loc: Loc) -> Thing:
-        """A number with an annotation that is a dtype's name is converted to it; any other annotation is ignored."""
+        """A number with an annotation that is a dtype is converted to it; any other annotation is ignored, but for a name that is lost."""
         if path is None or not isinstance(thing, Num) or path[0] in self.frame.fn.bits:
             return thing
         meaning: Meaning | None = self.frame.environment.lookup(path[0])
+        if meaning is None and path[0][0] == ":":  # a dtype's name, perhaps, that a factory has: ignoring it would change results without a word
+            self.fail(
+                f"nothing is known of the annotation '{'.'.join(path[0].split(':')[2:])}'.",
+                loc,
+                "A name of an enclosing function is kept only where the body uses it: convert with it there, v = dtype(v).",
+            )
         for name in path[1:]:
             meaning = self.frame.environment.attribute(meaning, name) if isinstance(meaning, ModuleMeaning) else None
         if not isinstance(meaning, DTypeMeaning):

@@ -227,7 +227,7 @@ class Flattener:
             spec = item.format_spec
             fixed = spec.values if isinstance(spec, ast.JoinedStr) else []
             if not all(isinstance(part, ast.Constant) for part in fixed):
-                self.refuse(item, "a format specification must be a literal.", "Write the width and the precision as numbers: f'{x:8.3f}'.")
+                self.refuse(node, "a format specification must be a literal.", "Write the width and the precision as numbers: f'{x:8.3f}'.")
             parts.append(("", "".join(str(part.value) for part in fixed if isinstance(part, ast.Constant))))
             self.mark_printed(item.value)
             values.append(item.value)

@@ -22,7 +22,7 @@ unpack       (x); attr: n; its items are the registers dst, dst + 1, ...
 bind         (x); attr: the name
 augbind      (x); attr: (name, operation of an augmented assignment or path of the called function)
 convert      (x); attr: the dotted name of an annotation
-store        (base, value, indices...); attr: the place of the value
+store        (base, value, indices...); attr: (place of the value, operation of an augmented assignment or "")
 text         (values...); attr: the parts of an f-string: (text, None), or ("", format specification) for each value
 assert       (condition[, message]); attr: what to say where there is no message
 expression   (x): an expression statement

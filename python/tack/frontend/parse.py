@@ -41,7 +41,8 @@ _parsed: OrderedDict[FunctionSource, Function] = OrderedDict()  # texts are immu
 def captured_names(fn: Function) -> tuple[str, ...]:
     """The names that the text takes from outside, with the attributes asked of them ("G", "math.sqrt", "cfg.RATE"), sorted.
 
-    Names in annotations count, defaults of parameters don't. Purely syntactic: a name in a branch that is never taken counts too.
+    Annotations count (a parameter's as ":n:tack:u8"), defaults of parameters don't. Purely syntactic: a name in a branch that is never
+    taken counts too.
     """
     return tuple(".".join(path) for path in fn.captured)
 
@@ -184,13 +185,13 @@ class _Parser(Flattener):
             star = args.vararg or args.kwarg
             self.refuse(star, "* and ** parameters are not part of the kernel language.", "Name every parameter.")
         positional = [*args.posonlyargs, *args.args]
-        params = [Parameter(a.arg, self.loc(a), self.annotation(a.annotation)) for a in positional]
+        params = [Parameter(a.arg, self.loc(a), self.parameter_annotation(a)) for a in positional]
         for param in params[: len(args.posonlyargs)]:
             param.positional_only = True
         for param, default in zip(reversed(params), reversed(args.defaults), strict=False):
             self.default(param, default)
         for arg, value in zip(args.kwonlyargs, args.kw_defaults, strict=True):
-            param = Parameter(arg.arg, self.loc(arg), self.annotation(arg.annotation), keyword_only=True)
+            param = Parameter(arg.arg, self.loc(arg), self.parameter_annotation(arg), keyword_only=True)
             if value is not None:
                 self.default(param, value)
             params.append(param)
@@ -207,22 +208,34 @@ class _Parser(Flattener):
         if isinstance(literal, ast.Constant) and isinstance(literal.value, (bool, int, float, type(None))):
             param.default_value = self.expression(value)
 
-    def annotation(self, node: ast.expr | None) -> Path | None:
-        """The dotted name of an annotation, quoted or not; None where it is anything else. Annotations are never evaluated."""
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            text = node.value.strip()
-            path = tuple(part.strip() for part in text.split(".")) if _DOTTED.match(text) else None
-        else:
-            names: list[str] = []
-            inner = node
-            while isinstance(inner, ast.Attribute):
-                names.append(inner.attr)
-                inner = inner.value
-            path = (inner.id, *reversed(names)) if isinstance(inner, ast.Name) else None
+    def parameter_annotation(self, arg: ast.arg) -> Path | None:
+        """A parameter's annotation was evaluated when the def ran, and Python keeps the value: ":n:tack:u8" asks for it, or for what the
+        text means where the value is that text."""
+        if arg.annotation is None:
+            return None
+        path = (":".join(("", arg.arg, *(self.dotted(arg.annotation) or ()))),)
+        self.paths.add(path)
+        return path
+
+    def annotation(self, node: ast.expr) -> Path | None:
+        """The dotted name of a local's annotation, which Python never evaluates."""
+        path = self.dotted(node)
         if path is not None:
             self.paths.add(path)
             self.used.add(path)
         return path
+
+    @staticmethod
+    def dotted(node: ast.expr) -> Path | None:
+        """An annotation's dotted name, quoted or not; None where it is anything else."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            text = node.value.strip()
+            return tuple(part.strip() for part in text.split(".")) if _DOTTED.match(text) else None
+        names: list[str] = []
+        while isinstance(node, ast.Attribute):
+            names.append(node.attr)
+            node = node.value
+        return (node.id, *reversed(names)) if isinstance(node, ast.Name) else None
 
     # -- statements
 
@@ -329,7 +342,7 @@ class _Parser(Flattener):
 
     def mark_update(self, name: str, call: ast.Call) -> Path | None:
         """``s = f(s, e)`` with a plain f: the read of s is marked, and f's path answered, so that min and max reductions can be told."""
-        path = self.annotation_path(call.func)
+        path = self.dotted(call.func)
         if path is None or call.keywords or path[0] == name:
             return None
         own = [arg for arg in call.args if isinstance(arg, ast.Name) and arg.id == name]
@@ -337,14 +350,6 @@ class _Parser(Flattener):
             return None
         own[0].update = True  # type: ignore[attr-defined]
         return path
-
-    @staticmethod
-    def annotation_path(node: ast.expr) -> Path | None:
-        names: list[str] = []
-        while isinstance(node, ast.Attribute):
-            names.append(node.attr)
-            node = node.value
-        return (node.id, *reversed(names)) if isinstance(node, ast.Name) else None
 
     def assign_to(self, target: ast.expr, value: int, statement: ast.stmt) -> None:
         if isinstance(target, ast.Name):
@@ -360,7 +365,7 @@ class _Parser(Flattener):
                 self.assign_to(item, first + position, statement)
         elif isinstance(target, ast.Subscript):
             base, *indices = self.place(target)
-            self.effect("store", (base, value, *indices), self.loc(_value_of(statement)), self.loc(target))
+            self.effect("store", (base, value, *indices), (self.loc(_value_of(statement)), ""), self.loc(target))
         elif isinstance(target, ast.Attribute):
             self.refuse(target, "assignment to an attribute is not part of the kernel language.", "Store into an array: a[i] = value.")
         else:
@@ -388,7 +393,7 @@ class _Parser(Flattener):
             base, *indices = self.place(target)
             old = self.op("index", (base, *indices), None, self.loc(target))
             value = self.op("binary", (old, self.expression(node.value)), operation, loc)
-            self.effect("store", (base, value, *indices), loc, self.loc(target))
+            self.effect("store", (base, value, *indices), (loc, operation), self.loc(target))
         else:
             self.refuse(target, "assignment to an attribute is not part of the kernel language.", "Store into an array: a[i] = value.")
 

@@ -4,6 +4,9 @@ Along an axis of n texels a coordinate t is at the position x = t * (n - 1): 0 a
 ``linear`` mixes the texels at floor(x) and floor(x) + 1, along u first, then v, then w; ``nearest`` takes the one at floor(x + 0.5).
 ``wrap`` says which texel stands where there is none.
 
+The nearest texel, and a period that is taken off, come of one fma each, in exact=True kernels too: a rounded product would make another
+texel of coordinates beyond 2^24, and of those between two.
+
 Where texture units do it (``_HARDWARE``), coordinates are brought to the range of the texels here. What is left to the hardware is to mix
 texels, or to fetch one, and to go on at the seam of a repeated volume. NaN is kept from it: not every language says what it does with that.
 """
@@ -58,14 +61,14 @@ def between(t, n):
     "repeat": """
 def between(t, n):
     x = f32(t) * (n - 1)
-    x = x - floor(x / n) * n
+    x = fma(-floor(x / n), f32(n), x)
     low = floor(x)
     return int(low) % n, (int(low) + 1) % n, x - low
 """,
     "mirror": """
 def between(t, n):
     x = f32(t) * (n - 1)
-    x = x - floor(x / (2 * n)) * (2 * n)
+    x = fma(-floor(x / (2 * n)), f32(2 * n), x)
     low = floor(x)
     return mirrored(int(low), n), mirrored(int(low) + 1, n), x - low
 """,
@@ -73,17 +76,17 @@ def between(t, n):
 _NEAREST: Final = {
     "clamp": """
 def nearest(t, n):
-    return int(min(max(floor(f32(t) * (n - 1) + 0.5), 0.0), n - 1))
+    return int(min(max(floor(fma(f32(t), f32(n - 1), 0.5)), 0.0), n - 1))
 """,
     "repeat": """
 def nearest(t, n):
-    x = floor(f32(t) * (n - 1) + 0.5)
-    return int(x - floor(x / n) * n) % n
+    x = floor(fma(f32(t), f32(n - 1), 0.5))
+    return int(fma(-floor(x / n), f32(n), x)) % n
 """,
     "mirror": """
 def nearest(t, n):
-    x = floor(f32(t) * (n - 1) + 0.5)
-    return mirrored(int(x - floor(x / (2 * n)) * (2 * n)), n)
+    x = floor(fma(f32(t), f32(n - 1), 0.5))
+    return mirrored(int(fma(-floor(x / (2 * n)), f32(2 * n), x)), n)
 """,
 }
 _MIXED: Final = """
@@ -117,12 +120,12 @@ def place(t, n):
     "repeat": """
 def place(t, n):
     x = f32(t) * (n - 1)
-    return (x - floor(x / n) * n + 0.5) / n
+    return (fma(-floor(x / n), f32(n), x) + 0.5) / n
 """,
     "mirror": """
 def place(t, n):
     x = f32(t) * (n - 1)
-    x = x - floor(x / (2 * n)) * (2 * n)
+    x = fma(-floor(x / (2 * n)), f32(2 * n), x)
     return (x if x < f32(n) - 0.5 else f32(2 * n - 1) - x) + 0.5
 """,
 }
@@ -136,7 +139,7 @@ class _Library:
         texts = {"mix": _MIX, "mirrored": _MIRRORED, "between": _BETWEEN[wrap], "nearest": _NEAREST[wrap], "place": _PLACE[wrap]}
         texts["sample"] = _HARDWARE[interp, wrap] if hardware else _SAMPLE[interp]
         self.meanings: dict[str, Meaning] = {name: Intrinsic(name, "builtins") for name in ("int", "min", "max")}
-        self.meanings |= {"f32": DTypeMeaning(f32), "floor": Intrinsic("floor", "tack")}
+        self.meanings |= {"f32": DTypeMeaning(f32), "floor": Intrinsic("floor", "tack"), "fma": Intrinsic("fma", "tack")}
         for name, text in texts.items():
             source = FunctionSource(name, name, _FILE, 1, text.lstrip())
             self.meanings[name] = FuncMeaning(source, self, ("texture3d", interp, wrap, hardware, name))

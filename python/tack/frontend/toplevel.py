@@ -25,6 +25,7 @@ from .values import ArrayRef, Binding, Flat, NoneValue, Num, RangeValue, Reduced
 __all__ = ["TopLevel"]
 
 _REDUCTIONS: Final = {"add": "add", "sub": "add", "mul": "mul", "and": "and", "or": "or", "xor": "xor", "min": "min", "max": "max"}
+_NO_UPDATE: Final = frozenset(("read", "bound"))
 _FORMS: Final = (
     "Update it only by s += e, s -= e, s *= e, s &= e, s |= e, s ^= e, s = min(s, e) or s = max(s, e), "
     "or store into an array (tack.atomic_add, ...)."
@@ -82,6 +83,7 @@ class TopLevel(Functions):
     items: list[Item]
     result: Var | None = None
     sequences: list[Var]
+    spoiled: dict[tuple[str, ForNode], str]  # names that a loop updates, and does more with: what
     reduced_types: dict[str, list[Binding]]  # of the loop being inferred: what its updates made of the names' types
 
     def kernel_body(self, body: list[HirItem]) -> Walk[list[Item]]:
@@ -89,6 +91,7 @@ class TopLevel(Functions):
         self.items = []
         self.sequences = []
         self.reduced_types = {}
+        self.spoiled = {}
         if self.frame.fn.early_returns and not _has_loops(body):  # one iteration: it returns as a function does
             loc = self.frame.fn.loc
             thing = yield self.body_with_returns(self.frame.fn, loc)
@@ -334,7 +337,7 @@ class TopLevel(Functions):
             else:
                 loop = f"the parallel loop at line {node.loc.line}"
                 text = f"is assigned inside {loop}, whose iterations are independent: it has no one value after it."
-                after[name] = Binding(Unusable("private", node.loc, text, _FORMS), node.loc)
+                after[name] = Binding(Unusable("private", node.loc, text, self.spoiled.get((name, node), "") + _FORMS), node.loc)
         return after
 
     # -- reductions
@@ -344,7 +347,7 @@ class TopLevel(Functions):
         wanted = {name for name in self.names_of(node.bound & node.live_out) if name in env and isinstance(env[name].thing, Num)}
         if not wanted:
             return {}
-        found: dict[str, set[str]] = {name: set() for name in wanted}
+        found: dict[str, dict[str, Loc]] = {name: {} for name in wanted}
         reads: dict[str, int] = dict.fromkeys(wanted, 0)
         work: list[list[HirItem]] = [node.body]
         while work:
@@ -357,23 +360,28 @@ class TopLevel(Functions):
                     work += (item.body, item.orelse)
                 elif isinstance(item, WhileNode):
                     work += (item.test, item.body, item.orelse)
-        return {name: next(iter(ops)) for name, ops in found.items() if len(ops) == 1 and "" not in ops and reads[name] == 0}
+        for name, ops in found.items():
+            if len(ops) > 1 and ops.keys() - {"bound"}:  # it is updated as well: what is it beside that?
+                other = ops.get("read") or ops.get("bound") or list(ops.values())[1]
+                what = "read" if "read" in ops else "assigned" if "bound" in ops else "updated in another way"
+                self.spoiled[name, node] = f"At line {other.line} it is {what}. "
+        return {name: next(iter(ops)) for name, ops in found.items() if len(ops) == 1 and not ops.keys() & _NO_UPDATE and reads[name] == 0}
 
-    def note_update(self, op: Op, found: dict[str, set[str]], reads: dict[str, int]) -> None:
-        """Notes what one op does to the names: the operation of an update, "" for what is none; and reads that match no update."""
+    def note_update(self, op: Op, found: dict[str, dict[str, Loc]], reads: dict[str, int]) -> None:
+        """Notes what one op does to the names, and where: the operation of an update, or one of _NO_UPDATE; and reads of updates."""
         attr = op.attr
         if op.kind == "bind" and attr in found:
-            found[attr].add("")
+            found[attr].setdefault("bound", op.loc)
         elif op.kind == "path" and isinstance(attr, tuple) and attr[0] in found:
-            found[attr[0]].add("")
+            found[attr[0]].setdefault("read", op.loc)
         elif op.kind == "augread" and isinstance(attr, tuple) and attr[0] in found:
             reads[attr[0]] += 1
         elif op.kind == "augbind" and isinstance(attr, tuple) and attr[0] in found:
             name, operation = attr
             if isinstance(operation, tuple):
                 meaning = self.callee(operation)
-                operation = meaning.name if isinstance(meaning, Intrinsic) and meaning.name in ("min", "max") else ""
-            found[str(name)].add(_REDUCTIONS.get(operation, ""))
+                operation = meaning.name if isinstance(meaning, Intrinsic) and meaning.name in ("min", "max") else "bound"
+            found[str(name)].setdefault(_REDUCTIONS.get(operation, "bound"), op.loc)
             reads[str(name)] -= 1
 
     def callee(self, path: tuple[str, ...]) -> object:
