@@ -1,9 +1,10 @@
-"""Measures Tack beside its peers in one interleaved run and writes one Markdown table: ``python tests/bench/run.py [--out FILE]``.
+"""Measures Tack beside its peers in one interleaved run and writes Markdown tables: ``python tests/bench/run.py [--docs]``.
 
 Each peer lives in worker processes of its own; every round asks each worker once, in another order, so that a slow minute of the
 machine meets all of them. Figures are medians over rounds of a round's median. A ratio is the median of the rounds' own ratios, since
 what slows one peer in a round slows the others; its spread are the quartiles of these. Peers that are not installed
-(``pip install '.[bench]'``) are left out and named.
+(``pip install '.[bench]'``) are left out and named. A whole run takes about 20 minutes; ``--docs`` puts its tables, and which bars are
+reached, between the markers of docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
+PAGE = HERE.parent.parent / "docs" / "benchmarks.md"
+MARKERS = "<!-- measured: begin -->", "<!-- measured: end -->"
 sys.path.insert(0, str(HERE))
 from data import CASES  # noqa: E402
 from start import FIRST_TACK, ten  # noqa: E402
@@ -38,6 +41,19 @@ TITLE = {
     "quadrants_": "quadrants",
     "numpy_": "numpy",
 }
+# The bars: a case, the peers of which the best one counts, and how many times its time Tack may take.
+BARS = (
+    ("mandelbrot", ("hand",), 1.1),
+    ("blackscholes", ("hand",), 0.9),
+    ("nbody", ("hand",), 1.1),
+    ("stencil", ("cpp",), 1.0),
+    ("triad", ("hand",), 1.05),
+    ("triad_1e3", ("cpp", "hand"), 1.1),
+    ("triad_1e5", ("cpp", "hand"), 1.1),
+    ("gather", ("hand", "cpp", "numba_", "drjit_"), 1.0),
+    ("scatter", ("hand", "cpp", "numba_", "drjit_"), 1.0),
+    *((case, ("hand",), 1.2) for case in ("julia", "spheres", "nearest", "life", "hash")),
+)
 CALLS = ["positional", "keywords", "globals", "attributes", "six", "numpy"]
 PACKAGE = {
     "tack_": "tack",
@@ -51,11 +67,15 @@ PACKAGE = {
 
 
 class Worker:
-    """A peer's process. A worker that dies answers errors."""
+    """A peer's process. One that died answered an error, and is replaced at the next question."""
 
     def __init__(self, peer: str, threads: int) -> None:
+        self.peer, self.threads = peer, threads
+        self.start()
+
+    def start(self) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, str(HERE / "worker.py"), peer, str(threads)],
+            [sys.executable, str(HERE / "worker.py"), self.peer, str(self.threads)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -63,6 +83,8 @@ class Worker:
         )
 
     def ask(self, **request: Any) -> dict[str, Any]:
+        if self.process.poll() is not None:
+            self.start()
         assert self.process.stdin is not None and self.process.stdout is not None
         try:
             self.process.stdin.write(json.dumps(request) + "\n")
@@ -97,12 +119,15 @@ class Figure:
     def spread(self) -> float:
         return max(self.rounds) / min(self.rounds)
 
-    def ratio(self, other: Figure) -> str:
-        """This over ``other``, round by round: median and quartiles."""
+    def over(self, other: Figure) -> tuple[float, float, float]:
+        """This over ``other``, round by round: lower quartile, median, upper quartile."""
         if len(self.rounds) != len(other.rounds) or len(self.rounds) < 2:  # one of them failed in some round
-            return f"{self.value / other.value:.2f}"
-        ratios = [a / b for a, b in zip(self.rounds, other.rounds, strict=True)]
-        low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive")
+            return (self.value / other.value,) * 3
+        low, middle, high = statistics.quantiles([a / b for a, b in zip(self.rounds, other.rounds, strict=True)], n=4, method="inclusive")
+        return low, middle, high
+
+    def ratio(self, other: Figure) -> str:
+        low, middle, high = self.over(other)
         return f"{middle:.2f}: {low:.2f}..{high:.2f}"
 
 
@@ -134,20 +159,44 @@ def header(first: str, peers: list[str]) -> list[str]:
 
 def interleave(cases: list[str], kind: str, peers: list[str], threads: int, rounds: int, budget: float) -> dict[str, dict[str, Figure]]:
     result: dict[str, dict[str, Figure]] = {}
+    workers = {p: Worker(p, threads) for p in peers}
     for case in cases:
-        workers = {p: Worker(p, threads) for p in peers}
         figures = {p: Figure() for p in peers}
         order = list(workers)
         for _ in range(rounds):
             order.append(order.pop(0))  # nobody always follows the same one
             for peer in order:
                 figures[peer].add(workers[peer].ask(**{kind: case, "budget": budget}))
-        for worker in workers.values():
-            worker.close()
         result[case] = figures
         for p, f in figures.items():
             print(f"  {case} {threads}T {TITLE[p]}: {si(f.value) if f.rounds else f.error or 'absent'}", file=sys.stderr, flush=True)
+    for worker in workers.values():
+        worker.close()
     return result
+
+
+def bar_rows(figures: dict[str, dict[str, Figure]], call: float) -> list[str]:
+    """Which bars are reached; ``call``: seconds of a small call, which the bars of short launches allow."""
+    out = []
+    for case, peers, bound in BARS:
+        own, others = figures.get(case, {}).get("tack_"), [f for p in peers if (f := figures.get(case, {}).get(p)) and f.rounds]
+        if own is None or not own.rounds or not others:
+            continue
+        best = min(others, key=lambda f: f.value)
+        allowed = bound + (call / best.value if case in ("triad_1e3", "triad_1e5") else 0.0)
+        low, middle, high = own.over(best)
+        name = next(TITLE[p] for p in peers if figures[case].get(p) is best)
+        verdict = "yes" if middle <= allowed else "within the spread" if low <= allowed else "**no**"
+        out.append(f"| {case} | at most {allowed:.2f} x {name} | {verdict}: {middle:.2f} ({low:.2f}..{high:.2f}) |")
+    lost = []
+    for case, f in figures.items():
+        if "plain" in f and f["plain"].rounds and f["tack_"].rounds:
+            _, middle, high = f["plain"].over(f["tack_"])
+            if middle < 1 / 1.05 and high < 1:
+                lost.append(f"{case} {1 / middle:.2f}")
+    if any("plain" in f for f in figures.values()):
+        out.append(f"| all | no slower than with simd=1 by more than 5 % | {'**no**: ' + ', '.join(lost) if lost else 'yes'} |")
+    return out
 
 
 def process_time(command: list[str], env: dict[str, str]) -> tuple[float, str]:
@@ -202,10 +251,11 @@ def fan_out(rounds: int) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, help="write the table there as well")
+    parser.add_argument("--out", type=Path, help="write the tables there as well")
+    parser.add_argument("--docs", action="store_true", help="put the tables into docs/benchmarks.md")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--budget", type=float, default=0.25, help="seconds per case, peer and round")
-    parser.add_argument("--parts", default="call,loops,start,fanout")
+    parser.add_argument("--parts", default="call,loops,start,fanout,lanes")
     parser.add_argument("--cases", default=",".join(CASES))
     parser.add_argument("--peers", default=",".join(PEERS))
     args = parser.parse_args()
@@ -222,7 +272,9 @@ def main() -> None:
         platform.processor(),
     )
     system = f"{platform.system()} {platform.release()}, Python {platform.python_version()}"
-    lines = [f"Measured {date.today()} on {os.cpu_count()} cores of {cpu}, {system}."]
+    load = os.getloadavg()[0]
+    load = os.getloadavg()[0]
+    lines = [f"Measured {date.today()} (load {load:.1f} when it began) on {os.cpu_count()} cores of {cpu}, {system}."]
     lines += [
         f"Medians of {args.rounds} interleaved rounds; in brackets the ratio to Tack of the same round, its median and quartiles",
         "(above 1: Tack is faster); for Tack, after x, slowest over fastest round.",
@@ -230,16 +282,19 @@ def main() -> None:
     ]
     if missing:
         lines += [f"Not installed, so left out: {', '.join(missing)}.", ""]
+    call = 0.0
     if "call" in parts:
         lines += ["### One small call (three arrays of 8 elements and a scalar, one thread)", "", *header("way", peers)]
-        lines += [row(name, f, peers) for name, f in interleave(CALLS, "call", peers, 1, args.rounds, args.budget).items()] + [""]
+        calls = interleave(CALLS, "call", peers, 1, args.rounds, args.budget)
+        lines += [row(name, f, peers) for name, f in calls.items()] + [""]
+        call = calls["positional"]["tack_"].value if "tack_" in peers else 0.0
     if "loops" in parts:
         for threads in (1, 2):
-            lines += [f"### Loops, {threads} thread{'s' if threads > 1 else ''}", "", *header("case", peers)]
-            lines += [
-                row(name, f, peers)
-                for name, f in interleave(args.cases.split(","), "case", peers, threads, args.rounds, args.budget).items()
-            ] + [""]
+            some = [p for p in peers if p != "plain" or threads == 1]
+            lines += [f"### Loops, {threads} thread{'s' if threads > 1 else ''}", "", *header("case", some)]
+            figures = interleave(args.cases.split(","), "case", some, threads, args.rounds, args.budget)
+            lines += [row(name, f, some) for name, f in figures.items()] + [""]
+            lines += ["| case | bar | reached: Tack's time over the peer's |", "|---|---|---|", *bar_rows(figures, call), ""]
     if "start" in parts:
         first, cold = start_up(peers, args.rounds)
         lines += [
@@ -253,10 +308,17 @@ def main() -> None:
         lines += [*header("what", names), row("ten distinct 40-line kernels, compiled and called", cold, names), ""]
     if "fanout" in parts:
         lines += ["### Handing work to two threads", "", fan_out(args.rounds)]
+    if "lanes" in parts:
+        answer = subprocess.run([sys.executable, str(HERE / "lanes.py")], capture_output=True, text=True)
+        lines += ["### Lanes beside simd=1", "", answer.stdout or answer.stderr]
     text = "\n".join(lines) + "\n"
     print(text)
     if args.out:
         args.out.write_text(text)
+    if args.docs:
+        before, _, rest = PAGE.read_text().partition(MARKERS[0])
+        after = rest.partition(MARKERS[1])[2]
+        PAGE.write_text(f"{before}{MARKERS[0]}\n\n{text}\n{MARKERS[1]}{after}")
 
 
 if __name__ == "__main__":
