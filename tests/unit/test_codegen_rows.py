@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from codegen_harness import NUMPY, Build, Program, no_math, target
@@ -56,3 +58,11 @@ def test_rows_end_with_the_array() -> None:
 
 def test_lanes_are_worth_it() -> None:
     assert build_source(kernel(T.f32, 3, 2), target(arch="x86-64-v4", vector_bits=512), no_math).simd == 16
+
+
+def test_the_lines_of_later_rows_are_asked_for_once() -> None:
+    """By the first of the stores to an array's rows, all that a group of lanes covers, for writing."""
+    text = build_source(kernel(T.f32, 4, 2), target(arch="x86-64-v4", vector_bits=512), no_math).text
+    lines = [int(k) for k in re.findall(r"%ahead\S* = getelementptr i8, ptr %out\S*, i64 (\d+)", text)]
+    assert lines == [4096 + 64 * k for k in range(4)]
+    assert text.count("i32 1, i32 3, i32 1)") == 4

@@ -152,7 +152,7 @@ class Memory:
         self.nontemporal: Instr | None = None  # a store whose address is aligned to the vector
         self.pair: tuple[str, str] = ("", "")  # lane 0's last two indices, where lanes run over both as one
         self.rows: dict[ArrayParam, int] = {}  # arrays of short rows, and how long these are taken to be
-        self.leading: set[Instr] = set()  # loads that come to a place in memory before others do
+        self.leading: set[Instr] = set()  # accesses that come to a place in memory before others do
         for array in locals_:
             size = self._size(array) * self.lanes
             self.locals[array] = self.w.once(identifier(array.name), f"alloca [{size} x {llvm_type(array.dtype)}], align 64")

@@ -29,7 +29,7 @@ from .llvm_ops import Arithmetic
 from .llvm_pieces import Pieces
 from .llvm_records import functions as record_functions
 from .llvm_reduce import Accumulators
-from .llvm_rows import row_lengths
+from .llvm_rows import leading_stores, row_lengths
 from .llvm_tables import Tables, private_arrays, used_values
 from .llvm_text import Writer, identifier
 from .lower import LibraryCall, MathLibrary
@@ -152,7 +152,7 @@ class _Entry:
         x86 = target.arch.startswith("x86-64")
         self.stream = streamed_store(entry, self.flow) if x86 and not stops else None  # a failed check leaves past the fence
         self.anchor = self.stream or (anchor(entry, self.flow) if x86 and target.vector_bits >= 256 else None)
-        self.body.memory.leading = leading_loads(entry, self.flow)
+        self.body.memory.leading = leading_loads(entry, self.flow) | leading_stores(instructions(entry.body), self.flow)
         far = far_accesses(entry) if lanes == 1 and self.size <= _UNROLLED_SIZE else []
         self.ahead = Ahead(self.body, far) if far else None
         self.once = False  # whether the body is printed once, under a mask

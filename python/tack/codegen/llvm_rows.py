@@ -1,7 +1,8 @@
 """Arrays of short rows (x[i, 0], x[i, 1], x[i, 2]) whose rows lanes share out: whole rows are moved, and one column picked from them.
 
 How long the rows are is known when a launch starts; the code takes them for as long as the columns that the body names, asks before each
-access, and gathers or scatters where they are longer.
+access, and gathers or scatters where they are longer. Processors look ahead for plain stores, not for masked ones: the lines that these
+will come to are asked for (three columns of 4e6 rows: 0.28 of the time, and 0.6 of plain code's; in cache it costs nothing).
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from ..ir.nodes import ArrayParam, Instr
 from ..types import Layout
 from .affine import Access, constant, indices_of
 from .llvm_text import identifier, llvm_type, suffix
+from .streams import AHEAD_BYTES
 from .uniform import Flow
 
 if TYPE_CHECKING:
     from .llvm_memory import Memory
 
-__all__ = ["load_column", "row_lengths", "store_column"]
+__all__ = ["leading_stores", "load_column", "row_lengths", "store_column"]
 
 _LONGEST = 4
 
@@ -46,6 +48,15 @@ def row_lengths(body: Iterable[Instr], flow: Flow) -> dict[ArrayParam, int]:
             assert isinstance(array, ArrayParam)
             out[array] = max(out.get(array, 0), column + 1)
     return {array: length for array, length in out.items() if length > 1}
+
+
+def leading_stores(body: Iterable[Instr], flow: Flow) -> set[Instr]:
+    """The first store of a column to each such array."""
+    out: dict[object, Instr] = {}
+    for instr in body:
+        if flow.lanes > 1 and instr.op == "store" and _column(instr, flow) is not None:
+            out.setdefault(instr.attr, instr)
+    return set(out.values())
 
 
 def _first_row(memory: Memory, array: ArrayParam, split: Access) -> str:
@@ -98,6 +109,9 @@ def store_column(memory: Memory, instr: Instr, split: Access) -> bool:
     name = f"llvm.masked.store.{suffix(array.dtype, total)}.p0"
     memory.arithmetic.declare(name, f"declare void @{name}({wide}, ptr, <{total} x i1>)")
     at = _first_row(memory, array, split)
+    if instr in memory.leading:
+        for line in range(0, total * array.dtype.itemsize, 64):
+            memory.prefetch(w.op("ahead", f"getelementptr i8, ptr {at}, i64 {AHEAD_BYTES + line}"), 1)
     w.do(f"call void @{name}({wide} {spread}, ptr align {array.dtype.itemsize} {at}, <{total} x i1> {mask})")
     w.br(end)
     w.start(apart)
