@@ -114,6 +114,9 @@ class DeviceImpl {
   virtual void wait_for_stream(std::uintptr_t /*stream*/) {}
   /// Whether the device can use this memory of somebody else's. A device that cannot tell answers true.
   virtual bool addresses(const void* /*pointer*/, std::size_t /*bytes*/) const noexcept { return true; }
+  /// See Device::handle_of and Device::adopt. Devices whose memory is named by its address have nothing to add.
+  virtual MemoryHandle handle_of(const void* pointer) const { return {const_cast<void*>(pointer), 0}; }
+  virtual std::shared_ptr<void> adopt(void* object) { return {std::shared_ptr<void>(), object}; }
 
  protected:
   Capabilities capabilities_;

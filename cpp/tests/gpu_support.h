@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -133,8 +134,22 @@ inline KernelSource source_of(const Kind& kind, const std::string& name, const s
   return source;
 }
 
+/// The parameters of an entry of `arrays` vectors, one scalar and the length in MSL, and where its thread is.
+inline std::string msl_entry(const std::string& name, std::size_t arrays, const std::string& body) {
+  std::string text = "#include <metal_stdlib>\nusing namespace metal;\n#pragma METAL fp contract(off)\nkernel void " + name + "(";
+  for (std::size_t i = 0; i < arrays; ++i)
+    text += std::string("device float* ") + static_cast<char>('a' + static_cast<int>(i)) + " [[buffer(" + std::to_string(i) + ")]], ";
+  return text + "constant ulong* words [[buffer(" + std::to_string(arrays) +
+         ")]], uint t [[thread_position_in_threadgroup]], uint g [[threadgroup_position_in_grid]], "
+         "uint size [[threads_per_threadgroup]]) {\n  const ulong i = (ulong)g * size + t;\n  const float s = "
+         "as_type<float>((uint)words[0]);\n" +
+         body + "\n}\n";
+}
+
 /// a[i] = b[i] + s * c[i]
 inline KernelSource triad_source(const Kind& kind, const std::string& name = "triad") {
+  if (kind.type == std::string_view("metal"))
+    return source_of(kind, name, msl_entry(name, 3, "  if (i < words[1]) a[i] = b[i] + s * c[i];"), 3);
   return source_of(kind, name,
                    "extern \"C\" __global__ void " + name +
                        "(float* a, const float* b, const float* c, float s, long long n) {\n"

@@ -1,6 +1,6 @@
 # simulated.cmake -- the tests of backends over drivers run on the stand-ins of tests/simulators, which that folder's script builds; on Linux
 # only.
-foreach(kind IN ITEMS cuda hip)
+foreach(kind IN ITEMS cuda hip metal)
   file(GLOB _tack_simulated_tests CONFIGURE_DEPENDS test_${kind}_*.cpp)
   foreach(source IN LISTS _tack_simulated_tests)
     cmake_path(GET source STEM name)

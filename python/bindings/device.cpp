@@ -88,6 +88,8 @@ void bind_capabilities(nb::class_<T>& cls) {
             return nb::make_tuple(largest[0], largest[1], largest[2]);
           },
           nb::sig("def max_image(self) -> tuple[int, int, int]"), "The largest (depth, height, width) of textures that hardware samples.")
+      .def_prop_ro("max_buffers", capability(&Capabilities::max_buffers),
+                   "What a kernel's arrays and its scalars, which together take one, may bind; 0 is no limit.")
       .def_prop_ro("vector_bits", capability(&Capabilities::vector_bits), "CPU: width of the SIMD registers.")
       .def_prop_ro("threads", capability(&Capabilities::threads), "CPU: how many threads a launch may use.");
 }

@@ -49,7 +49,9 @@ nb::object export_as(const Array& a, dlpack::Device device, std::uint64_t flags)
     made->shape[d] = a.shape()[d];
     made->strides[d] = a.strides()[d] / item;
   }
-  tensor.data = a.data();
+  const MemoryHandle memory = a.device().handle_of(a.data());
+  tensor.data = memory.object;
+  tensor.byte_offset = memory.offset;
   tensor.device = device;
   tensor.ndim = a.rank();
   tensor.dtype = {static_cast<dlpack::TypeCode>(a.dtype().code), a.dtype().bits, a.dtype().lanes};  // the same numbers
@@ -74,13 +76,23 @@ nb::object to_capsule(const Array& a, std::int32_t device_type, std::int32_t dev
   return export_as<dlpack::VersionedTensor>(a, device, flags);
 }
 
-/// Ends a structure that was taken out of its capsule when Python lets go of it.
+/// A structure that was taken out of its capsule, and its memory where that has no address by itself. Ended when Python lets go of it.
 template <class Managed>
-nb::object owner_of(Managed* managed) {
-  return nb::capsule(managed, [](void* p) noexcept {
-    auto* owned = static_cast<Managed*>(p);
-    if (owned->deleter != nullptr) owned->deleter(owned);
-  });
+struct Taken {
+  std::shared_ptr<void> memory;
+  Managed* managed = nullptr;
+  ~Taken() {
+    memory.reset();
+    if (managed != nullptr && managed->deleter != nullptr) managed->deleter(managed);
+  }
+};
+
+/// Metal names memory by an object: the memory then, and its address in `layout`.
+std::shared_ptr<void> adopt_object(const dlpack::Tensor& tensor, TensorLayout& layout) {
+  if (tensor.device.type != dlpack::DeviceType::metal || tensor.data == nullptr) return nullptr;
+  std::shared_ptr<void> memory = state().runtime->device("metal")->adopt(tensor.data);
+  layout.address = reinterpret_cast<std::uintptr_t>(memory.get()) + static_cast<std::uintptr_t>(tensor.byte_offset);
+  return memory;
 }
 
 /// tack's element type, or a TypeError.
@@ -97,11 +109,16 @@ DType dtype_of(const dlpack::DataType& type) {
 template <class Managed>
 nb::tuple taken(nb::handle capsule, Managed* managed, bool read_only) {
   const dlpack::Tensor& tensor = managed->tensor;
-  const TensorLayout layout = layout_of(tensor);
+  TensorLayout layout = layout_of(tensor);
+  auto held = std::make_unique<Taken<Managed>>();
+  held->memory = adopt_object(tensor, layout);
+  nb::capsule owner(held.get(), [](void* p) noexcept { std::unique_ptr<Taken<Managed>>(static_cast<Taken<Managed>*>(p)).reset(); });
+  Taken<Managed>* const ours = held.release();
   if (PyCapsule_SetName(capsule.ptr(), used_name<Managed>) != 0) throw nb::python_error();
+  ours->managed = managed;
   return nb::make_tuple(static_cast<std::int32_t>(tensor.device.type), tensor.device.id, layout.address, name_of(layout.dtype),
                         int_tuple(std::span(layout.shape).first(layout.rank)), int_tuple(std::span(layout.strides).first(layout.rank)),
-                        read_only, owner_of(managed));
+                        read_only, owner);
 }
 
 nb::tuple from_capsule(nb::handle capsule) {
@@ -227,14 +244,21 @@ void borrow(PyObject* object, Array& array) {
   if (is_negated(object)) throw Error(ErrorCode::type_mismatch, "its elements have the other sign in memory: pass x.resolve_neg()");
   dlpack::Tensor tensor{};
   if (api.tensor_of_object(object, &tensor) != 0) throw_refusal();
-  const TensorLayout layout = layout_of(tensor);
+  TensorLayout layout = layout_of(tensor);
   const char* const type = device_type_of(tensor.device.type);
-  if (type == nullptr || tensor.device.type == dlpack::DeviceType::metal)  // which is no address there
+  if (type == nullptr)
     throw Error(ErrorCode::invalid_argument, "its memory is of DLPack's device type " +
                                                  std::to_string(static_cast<int>(tensor.device.type)) +
                                                  ", which kernels cannot use in place: copy it to the CPU first");
   Device* device = &host_device();
-  if (std::string_view(type) != "cpu") {
+  std::shared_ptr<void> adopted;
+  if (tensor.device.type == dlpack::DeviceType::metal) {
+    device = state().runtime->device(type).get();
+    device_object(*device);
+    // DLPack names no streams there.
+    nb::module_::import_("tack.sharing").attr("settle")(nb::handle(object));
+    adopted = adopt_object(tensor, layout);
+  } else if (std::string_view(type) != "cpu") {
     device = state().runtime->device(std::string(type) + ":" + std::to_string(tensor.device.id)).get();
     device_object(*device);  // from here on it is known, and kept
     void* stream = nullptr;
@@ -243,6 +267,8 @@ void borrow(PyObject* object, Array& array) {
     device->wait_for_stream(reinterpret_cast<std::uintptr_t>(stream));
   }
   std::shared_ptr<Buffer> memory = all_memory_of(*device);
+  if (adopted)  // until the call has returned
+    memory = Buffer::wrap(memory->device(), memory->pointer(), memory->bytes(), [adopted = std::move(adopted)] {}, true);
   const std::int64_t offset =  // a tensor without elements may have no address
       layout.address == 0 ? 0 : static_cast<std::int64_t>(layout.address - reinterpret_cast<std::uintptr_t>(memory->pointer()));
   array = Array::view(std::move(memory), layout.dtype, std::span(layout.shape).first(layout.rank),

@@ -57,6 +57,7 @@ def target_of(device: Device | Described, debug: bool = False) -> Target:
         block=device.block,
         max_group=device.max_group,
         shared_bytes=device.shared_bytes,
+        max_buffers=device.max_buffers,
         vector_bits=device.vector_bits,
         simd=int(_runtime.config_get("TACK_CPU_SIMD")),
         debug=debug,

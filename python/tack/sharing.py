@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from . import _runtime
 from .arrays import Array, as_dtype, as_shape, check_supported
 from .devices import as_device
@@ -95,12 +97,25 @@ def _ask(source: Any) -> Any:
     options: dict[str, Any] = {}
     if hasattr(source, "__dlpack_device__"):
         kind, _ = source.__dlpack_device__()
-        if _runtime.dlpack_device_type(int(kind)) == "cuda":
+        where = _runtime.dlpack_device_type(int(kind))
+        if where == "cuda":
             options["stream"] = 1  # what was queued before on the default stream is done before tack's work starts
+        elif where == "metal":
+            settle(source)
     try:
         return source.__dlpack__(max_version=_DLPACK_VERSION, **options)
     except TypeError:
         return source.__dlpack__(**options)
+
+
+def settle(tensor: Any) -> None:
+    """Waits for what another library has queued on Metal, where DLPack names no streams: with PyTorch's function for it.
+
+    Of other libraries nothing is known: they must have finished.
+    """
+    mps = getattr(sys.modules.get(type(tensor).__module__.partition(".")[0]), "mps", None)
+    if mps is not None:
+        mps.synchronize()
 
 
 def _device_of(kind: int, number: int) -> Device:

@@ -6,7 +6,7 @@ import ctypes
 from typing import Any
 
 import numpy as np
-from test_dlpack import Managed
+from test_dlpack import Managed, look_into
 
 import tack
 
@@ -40,13 +40,17 @@ class Tensor:
     streams: list[tuple[int, int]] = []
 
     def __init__(self, owner: Any, requires_grad: bool = False, fails: bool = False) -> None:
-        self.owner, self.requires_grad, self.fails = owner, requires_grad, fails
+        self.owner, self.requires_grad, self.fails, self.offset = owner, requires_grad, fails, 0
         shape, strides = owner.shape, owner.strides
         self.dims = ((ctypes.c_int64 * 16)(*shape), (ctypes.c_int64 * 16)(*(s // owner.itemsize for s in strides)))
         if isinstance(owner, np.ndarray):
             self.device, self.address, dtype = (1, 0), owner.ctypes.data, owner.dtype
         else:
             self.device, self.address, dtype = owner.__dlpack_device__(), owner.pointer, tack.arrays.numpy_dtype(owner.dtype)
+            if owner.device.type == "metal" and owner.size:  # whose memory has no address to other libraries: an object, and a place in it
+                self.capsule = owner.__dlpack__(max_version=(1, 0))
+                _, described = look_into(self.capsule)
+                self.address, self.offset = described.data, described.byte_offset
         self.dtype = (KINDS[dtype.kind], 8 * dtype.itemsize, 1)
 
     def __dlpack__(self, **options: Any) -> Any:
@@ -65,7 +69,7 @@ def tensor_of_object(tensor: Tensor, out: Any) -> int:
     low.data, (low.device_type, low.device_id) = tensor.address if tensor.owner.size else None, tensor.device
     low.ndim, (low.code, low.bits, low.lanes) = len(tensor.owner.shape), tensor.dtype
     low.shape, low.strides = (ctypes.cast(d, ctypes.POINTER(ctypes.c_int64)) for d in tensor.dims)
-    low.byte_offset = 0
+    low.byte_offset = tensor.offset
     return 0
 
 

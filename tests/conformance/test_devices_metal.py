@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import types
 from pathlib import Path
 
 import child
 import numpy as np
 import pytest
+import tensors
+from test_dlpack import look_into
 
 import tack
 
@@ -18,6 +22,12 @@ pytestmark = pytest.mark.needs("Metal")
 def add_one(x):
     for i in range(x.shape[0]):
         x[i] = x[i] + 1
+
+
+@tack.kernel
+def add_both(x, y):
+    for i in range(x.shape[0]):
+        x[i] = x[i] + y[i]
 
 
 def test_the_device_is_called_metal_and_has_no_number(device: tack.Device) -> None:
@@ -65,11 +75,82 @@ def test_more_scalars_than_fit_into_a_command_lie_in_a_buffer(device: tack.Devic
 
 
 def test_thirty_one_arrays_and_a_scalar_are_too_many(device: tack.Device) -> None:
-    kernel = many(31, 1, "too_wide")
-    compiled = device.compiled
-    with pytest.raises(NotImplementedError, match=r"Kernel 'too_wide' needs 32 buffers, .*; the limit on Metal is 31\."):
-        kernel(*(tack.zeros(4) for _ in range(31)), 1.0)  # type: ignore[operator]
-    assert device.compiled == compiled
+    kernel, arrays, compiled = many(31, 1, "too_wide"), [tack.zeros(4) for _ in range(31)], device.compiled
+    assert device.max_buffers == 31
+    told = r"Kernel 'too_wide' needs 32 buffers, .*; the limit on Metal is 31\."
+    for mode in ("source", "schedule"):
+        with pytest.raises(tack.UnsupportedError, match=told):
+            tack.inspect(kernel, *arrays, 1.0, mode=mode)
+    with pytest.raises(tack.UnsupportedError, match=told):
+        tack.compile(kernel, *[tack.f32[:]] * 31, float, target="metal:apple7")
+    with pytest.raises(tack.UnsupportedError, match=told):
+        kernel(*arrays, 1.0)  # type: ignore[operator]
+    assert device.compiled == compiled and all(a.tolist() == [0.0] * 4 for a in arrays)
+
+
+def test_queued_copies_and_fills_of_any_size_and_place(device: tack.Device) -> None:
+    """Metal's own are of whole words alone."""
+    for start, stop in ((0, 8), (1, 8), (4, 9), (3, 10), (0, 1000), (1, 999)):
+        a, b = tack.zeros(1003, dtype=tack.u8), tack.full(1003, 9, dtype=tack.u8)
+        add_one(a)
+        tack.copyto(b[start:stop], a[start:stop])
+        add_one(a)
+        a[start:stop].fill(5)
+        add_one(a)
+        tack.copyto(a[: stop - start], np.full(stop - start, 7, np.uint8))
+        add_one(a)
+        expected = np.full(1003, 4, np.uint8)
+        expected[start:stop] = 7
+        expected[: stop - start] = 8
+        assert a.tolist() == expected.tolist()
+        assert b.tolist() == [1 if start <= i < stop else 9 for i in range(1003)]
+
+
+def test_other_libraries_name_memory_by_its_buffer(device: tack.Device) -> None:
+    """DLPack's ``data`` is the MTLBuffer, as PyTorch and MLX have it, and ``byte_offset`` a place in it."""
+    a = tack.arange(100, dtype=tack.f32)
+    (_, whole), (_, part) = look_into(kept := a.__dlpack__()), look_into(kept_too := a[10:].__dlpack__())
+    assert whole.data == part.data != a.pointer and part.byte_offset == whole.byte_offset + 40
+    back = tack.from_dlpack(kept_too)
+    assert back.device is device and back.pointer == a.pointer + 40
+    add_one(back)
+    assert a[10] == 11.0 and tack.from_dlpack(kept)[10] == 11.0
+    del a
+    assert back.tolist() == [float(i + 1) for i in range(10, 100)], "the memory lives for as long as either uses it"
+
+
+def test_the_work_of_a_tensors_library_is_waited_for(device: tack.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DLPack names no streams there: PyTorch's function is called, which finishes what PyTorch has queued."""
+    waits: list[int] = []
+    monkeypatch.setattr(tensors, "mps", types.SimpleNamespace(synchronize=lambda: waits.append(1)), raising=False)
+    a = tack.ones(10)
+    tensor = tensors.Tensor(a)
+    for n in (1, 2):
+        add_one(tensor)
+        assert len(waits) == n and a.tolist() == [1.0 + n] * 10
+
+
+@pytest.mark.needs("simulator")
+def test_memory_that_the_host_cannot_see_is_refused(device: tack.Device) -> None:
+    a = tack.ones(10)
+    capsule = a.__dlpack__()
+    ctypes.CDLL(os.environ["TACK_LIBMETAL"]).tack_sim_fail_at(ctypes.c_long(1), 1)
+    with pytest.raises(ValueError, match="Metal cannot use another library's memory: tack_metal_adopt was made to fail"):
+        tack.from_dlpack(capsule)
+    assert tack.from_dlpack(capsule).tolist() == [1.0] * 10, "a capsule that was refused is as it was"
+
+
+def test_host_memory_is_no_memory_of_the_gpus(device: tack.Device) -> None:
+    """What NumPy has allocated is no MTLBuffer: alone it is the CPU's, beside Metal's arrays it is refused; NumPy sees arrays in place."""
+    host, a = np.ones(4, np.float32), tack.ones(4)
+    add_one(host)
+    assert host.tolist() == [2.0] * 4
+    with pytest.raises(ValueError, match=r"Kernel 'add_both'.*two devices"):
+        add_both(a, host)
+    view = np.asarray(memoryview(a))
+    view[:] = host
+    add_both(a, a)
+    assert view.tolist() == [4.0] * 4
 
 
 @pytest.mark.needs("simulator")
@@ -99,6 +180,20 @@ def test_dumped_msl_is_what_is_compiled(device: tack.Device, tmp_path: Path) -> 
     """
     environment = {"TACK_DUMP_MSL": "1", "TACK_CACHE": "0"}
     assert child.run(program, tmp_path, environment=environment).out == "the same\n"
+
+
+def test_textures_are_sampled_by_hardware(device: tack.Device) -> None:
+    @tack.kernel
+    def middle(out, volume):
+        for i in range(out.shape[0]):
+            out[i] = volume.sample(0.5, 0.5, float(i))
+
+    volume = tack.texture3d(tack.array(np.arange(8, dtype=np.float32).reshape(2, 2, 2)))
+    out = tack.zeros(2)
+    middle(out, volume)
+    assert volume.hardware and out.tolist() == [1.5, 5.5]
+    text = tack.inspect(middle, out, volume, mode="source")
+    assert "texture3d<float, access::sample>" in text and ".sample(" in text and "address::clamp_to_edge" in text
 
 
 def test_msl_can_be_printed_for_a_gpu_that_is_not_there(device: tack.Device) -> None:
@@ -143,7 +238,23 @@ USES = """
         gc.collect()
         failed = attempt()       # the device is usable after
     print("usable" if failed is None else failed)
+    gc.collect()
+    tack.device("metal").trim()
 """
+
+
+def left(ended: child.Ended) -> dict[str, int]:
+    """What was alive when a process had ended, but for what a runtime holds as long as it lives: the device, its queue, loaded kernels."""
+    counted = ended.counted["libtackmetal"]["counters"]
+    return {name: count for name, count in counted.items() if count and name not in ("devices", "queues", "pipelines")}
+
+
+@pytest.mark.needs("simulator")
+@pytest.mark.parametrize("order", ["lazy", "delayed"])
+def test_nothing_is_left_when_a_process_ends(device: tack.Device, tmp_path: Path, order: str) -> None:
+    ended = child.run(USES, tmp_path, order=order)
+    assert ended.out == "usable\n" and ended.calls("libtackmetal", "tack_metal_dispatch") >= 2
+    assert left(ended) == {}
 
 
 @pytest.mark.needs("simulator")
@@ -154,6 +265,7 @@ def test_every_function_fails_once(device: tack.Device, tmp_path: Path, step: in
     while True:
         ended = child.run(USES, tmp_path, fail=f"libtackmetal:{n}:3")
         assert ended.out.endswith("usable\n"), (n, ended.out, ended.err)
+        assert left(ended) == {}, (n, ended.out, ended.err)
         told += "Metal" in ended.out
         if ended.counted["libtackmetal"]["injected"] == 0:
             break

@@ -156,6 +156,11 @@ def program_launches() -> None:
     gpu.call("copy", fill, byref(Binding(out, 8)), byref(Binding(out, 16)), c_size_t(8))
     gpu.library.tack_metal_commit(fill)
     assert gpu.wait(fill)[0] == DONE and values[2:6] == [0.0] * 4
+    contents, size = c_void_p(), c_size_t()
+    held = gpu.new("adopt", gpu.device, out, also=(byref(contents), byref(size)))  # one more that keeps it
+    assert contents.value == ctypes.addressof(values) and size.value == 400
+    gpu.release(held)
+    values[0] = 1.0
     gpu.release(first, second, fill, out, triad, swap, gpu.queue, gpu.device)
     assert gpu.counters()["reports"] == [] and set(gpu.counters()["counters"].values()) == {0}
 
@@ -215,6 +220,11 @@ def program_refusals() -> None:
     assert "31 buffers" in refused(lambda: gpu.run(swap, 1, 32, [x] * 31, [1]))
     assert "larger ones" in refused(lambda: gpu.run(swap, 1, 33, [x]))
     assert "past the end" in refused(lambda: gpu.run(swap, 1, 32, [Binding(x, 17)]))
+    odd = gpu.new("commands", gpu.queue, b"odd")
+    for offset, size in ((1, 4), (0, 3)):
+        assert "no whole words" in refused(lambda: gpu.call("fill", odd, byref(Binding(x, offset)), c_size_t(size), ctypes.c_uint8(0)))
+        assert "no whole words" in refused(lambda: gpu.call("copy", odd, byref(Binding(x, offset)), byref(Binding(x, 8)), c_size_t(size)))
+    assert "no buffer" in refused(lambda: gpu.new("adopt", gpu.device, swap, also=(byref(c_void_p()), byref(c_size_t()))))
     commands = gpu.new("commands", gpu.queue, b"twice")
     gpu.library.tack_metal_commit(commands)
     gpu.library.tack_metal_commit(commands)

@@ -66,6 +66,12 @@ struct MemoryStatistics {
   std::uint64_t limit = 0;        ///< of in_use and cached together; 0: none
 };
 
+/// How other libraries name memory (DLPack's `data` and `byte_offset`): by its address, or, on Metal, by its MTLBuffer and a place in it.
+struct MemoryHandle {
+  void* object = nullptr;
+  std::size_t offset = 0;
+};
+
 /// Thread-safe. One object per (type, index, options) of a Runtime, which owns it. A shared_ptr to a device shares the ownership of
 /// the whole Runtime, so that both live exactly as long as any handle to either: asked for twice, it is the same device.
 class TACK_API Device {
@@ -91,6 +97,12 @@ class TACK_API Device {
   /// Whether kernels here can use `bytes` of memory at an address that tack did not allocate. Looks at the ends only; devices that cannot
   /// tell answer true.
   bool addresses(const void* pointer, std::size_t bytes) const noexcept;
+
+  /// The name of the device's memory at an address; no object where it has none there.
+  MemoryHandle handle_of(const void* pointer) const;
+  /// The address of memory that another library has named by an object. Kernels can use it for as long as the answer lives, which keeps the
+  /// device, and on Metal the memory. Throws Error(invalid_argument) for an object that the device cannot use.
+  std::shared_ptr<void> adopt(void* object);
 
   /// Finishes all queued work; throws the queue's first error. Blocking.
   void synchronize();

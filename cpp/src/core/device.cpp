@@ -52,6 +52,14 @@ std::uint64_t Device::compiled() const noexcept { return data_->compiled.load(st
 std::uint64_t Device::loaded() const noexcept { return data_->loaded.load(std::memory_order_relaxed); }
 MemoryStatistics Device::memory() const { return data_->allocator.statistics(); }
 bool Device::addresses(const void* pointer, std::size_t bytes) const noexcept { return impl_->addresses(pointer, bytes); }
+MemoryHandle Device::handle_of(const void* pointer) const { return impl_->handle_of(pointer); }
+
+std::shared_ptr<void> Device::adopt(void* object) {
+  std::shared_ptr<void> memory = impl_->adopt(object);
+  void* const address = memory.get();
+  // The memory's end comes before the device's.
+  return {address, [device = shared_from_this(), memory = std::move(memory)](void*) mutable { memory.reset(); }};
+}
 
 void Device::wait_for_stream(std::uintptr_t stream) {
   queue_->attributed([&] { impl_->wait_for_stream(stream); });

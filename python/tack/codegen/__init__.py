@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ..errors import UnsupportedError
 from ..ir.nodes import Kernel
-from ..ir.source import KernelSource
+from ..ir.source import EntryPoint, KernelSource
 from ..ir.target import Target
 from ..types import DType
 from .c_printer import Text, print_text
@@ -16,6 +18,7 @@ from .params import argument_specs, plan
 
 __all__ = ["MathLibrary", "build_source"]
 
+_ADDRESSES = frozenset({"pointer", "scratch", "records"})  # words that are buffers of their own where kernels bind buffers
 _NO_FMA = ("x86-64", "x86-64-v2")  # where a fused multiply-add would be a library call
 
 
@@ -23,7 +26,7 @@ def build_source(kernel: Kernel, target: Target, math: MathLibrary) -> KernelSou
     """Lowers and prints ``kernel``. ``math(name, dtype)`` answers the typed body of a function of tack's math library.
 
     Changes nothing in ``kernel``. The same kernel and target give the same text in every process.
-    Raises CompileNotImplementedError for what the code generator does not do.
+    Raises CompileNotImplementedError for what the code generator does not do, UnsupportedError for more arrays than the target binds.
     """
     dialect = dialect_of(target.backend)
     if dialect is None and target.backend != "cpu":
@@ -37,6 +40,8 @@ def build_source(kernel: Kernel, target: Target, math: MathLibrary) -> KernelSou
     else:
         module = print_text(kernel.name, planned, target, kernel.options, math, dialect)
         options = dialect.options(bool(kernel.options.get("fast_math")))
+    if target.max_buffers:
+        _check_buffers(kernel.name, module.entries, target)
     result: DType | None = kernel.result.type if kernel.result is not None else None
     return KernelSource(
         name=kernel.name,
@@ -53,3 +58,16 @@ def build_source(kernel: Kernel, target: Target, math: MathLibrary) -> KernelSou
         simd=module.lanes if isinstance(module, Module) else 1,
         sites=planned.sites,
     )
+
+
+def _check_buffers(name: str, entries: Iterable[EntryPoint], target: Target) -> None:
+    """Refuses a kernel one of whose entries binds too many buffers: one for each address, and one for all numbers together."""
+    for entry in entries:
+        kinds = {slot.kind for slot in entry.params}
+        needed = sum(slot.kind in _ADDRESSES for slot in entry.params) + bool(kinds - _ADDRESSES - {"texture"})
+        if needed > target.max_buffers:
+            raise UnsupportedError(
+                f"Kernel '{name}' needs {needed} buffers, one for each array and one for all scalars; the limit on {target.title} is "
+                f"{target.max_buffers}. Put several arrays into one, or split the kernel.",
+                kernel=name,
+            )

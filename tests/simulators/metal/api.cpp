@@ -146,6 +146,16 @@ Status tack_metal_buffer(Object device, std::size_t bytes, Object* buffer, void*
   });
 }
 
+Status tack_metal_adopt(Object device, Object given, Object* buffer, void** contents, std::size_t* bytes, Problem* problem) {
+  return call<"tack_metal_adopt">(problem, none, [&] {
+    auto found = find(State::instance().buffers, given);
+    if (find(State::instance().devices, device) == nullptr || found == nullptr) return wrong(problem, "an object that is no buffer");
+    *contents = pointer_to(found->start);
+    *bytes = found->size;
+    return give(State::instance().buffers, std::move(found), buffer);
+  });
+}
+
 Status tack_metal_texture(Object device, std::size_t width, std::size_t height, std::size_t depth, Object* texture, Problem* problem) {
   return call<"tack_metal_texture">(problem, none, [&] {
     const std::size_t largest = std::max({width, height, depth}), smallest = std::min({width, height, depth});

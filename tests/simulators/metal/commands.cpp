@@ -25,6 +25,12 @@ std::string part_of(const abi::Binding* binding, std::size_t bytes, Part& part) 
   return {};
 }
 
+// The same for copies and fills, which take whole words.
+std::string words_of(const abi::Binding* binding, std::size_t bytes, Part& part) {
+  if (binding->offset % abi::word_bytes != 0 || bytes % abi::word_bytes != 0) return "bytes that are no whole words";
+  return part_of(binding, bytes, part);
+}
+
 std::int64_t code_of(Fault::Kind kind) {
   using abi::CommandError;
   switch (kind) {
@@ -157,8 +163,8 @@ Status tack_metal_copy(Object commands, const Binding* from, const Binding* to, 
   return call<"tack_metal_copy">(problem, none, [&] {
     const auto found = open_commands(commands);
     Part source, target;
-    std::string wrongly = part_of(from, bytes, source);
-    if (wrongly.empty()) wrongly = part_of(to, bytes, target);
+    std::string wrongly = words_of(from, bytes, source);
+    if (wrongly.empty()) wrongly = words_of(to, bytes, target);
     if (found == nullptr || !wrongly.empty()) return wrong(problem, "a copy of " + wrongly);
     if (source.buffer == target.buffer && source.start < target.start + bytes && target.start < source.start + bytes)
       return wrong(problem, "a copy to where it comes from");
@@ -171,7 +177,7 @@ Status tack_metal_fill(Object commands, const Binding* to, std::size_t bytes, st
   return call<"tack_metal_fill">(problem, none, [&] {
     const auto found = open_commands(commands);
     Part target;
-    const std::string wrongly = part_of(to, bytes, target);
+    const std::string wrongly = words_of(to, bytes, target);
     if (found == nullptr || !wrongly.empty()) return wrong(problem, "a fill of " + wrongly);
     found->steps.emplace_back([=](CommandsObject&) { std::memset(pointer_to(target.start), value, bytes); });
     return Status::done;
@@ -185,7 +191,7 @@ Status tack_metal_texels(Object commands, const Binding* from, Object texture, s
     const auto to = find(State::instance().textures, texture);
     const std::size_t bytes = width * height * depth * sizeof(float);
     Part source;
-    const std::string wrongly = part_of(from, bytes, source);
+    const std::string wrongly = words_of(from, bytes, source);
     if (found == nullptr || !wrongly.empty() || to == nullptr || to->texels->texels.size() * sizeof(float) != bytes)
       return wrong(problem, "a copy of texels, " + wrongly);
     found->steps.emplace_back([=](CommandsObject&) { std::memcpy(to->texels->texels.data(), pointer_to(source.start), bytes); });

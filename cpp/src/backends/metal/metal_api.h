@@ -76,6 +76,7 @@ struct Dispatch {
 enum class Progress : int { pending = 0, done = 1, failed = 2 };
 
 inline constexpr std::size_t most_constant_bytes = 4096;  // of setBytes
+inline constexpr std::size_t word_bytes = 4;              // of blit commands on macOS
 inline constexpr std::uint32_t most_buffers = 31;         // that a kernel takes
 inline constexpr std::uint32_t most_textures = 128;       // likewise
 inline constexpr std::uint32_t most_texels = 2048;        // along each dimension of a 3-D texture

@@ -37,6 +37,13 @@ Status fail(NSError* error, Problem* problem) {
   return Status::failed;
 }
 
+/// Fails for a reason that is not Metal's.
+Status refuse(const char* reason, Problem* problem) {
+  fail(nil, problem);
+  std::snprintf(problem->text, sizeof problem->text, "%s", reason);
+  return Status::failed;
+}
+
 /// A new object, or why there is none.
 Status give(id object, NSError* error, Object* out, Problem* problem) {
   if (object == nil) return fail(error, problem);
@@ -62,6 +69,20 @@ Status no_function(const char* function, Problem* problem) {
   std::snprintf(problem->domain, sizeof problem->domain, "%s", library_domain);
   std::snprintf(problem->text, sizeof problem->text, "the library has no function '%s'", function);
   return Status::failed;
+}
+
+void set_math(MTLCompileOptions* options, bool fast) {
+#if TACK_HAS_MATH_MODE
+  if (@available(macOS 15.0, *)) {
+    options.mathMode = fast ? MTLMathModeFast : MTLMathModeSafe;
+    options.mathFloatingPointFunctions = fast ? MTLMathFloatingPointFunctionsFast : MTLMathFloatingPointFunctionsPrecise;
+    return;
+  }
+#endif
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wdeprecated-declarations"  // since macOS 15, where it is not reached
+  options.fastMathEnabled = fast ? YES : NO;
+#pragma clang diagnostic pop
 }
 
 Progress progress_of(id<MTLCommandBuffer> commands, Problem* problem) {
@@ -121,6 +142,17 @@ Status tack_metal_buffer(Object device, std::size_t bytes, Object* out, void** c
   }
 }
 
+Status tack_metal_adopt(Object device, Object given, Object* out, void** contents, std::size_t* bytes, Problem* problem) {
+  @autoreleasepool {
+    id<MTLBuffer> buffer = object_of<id<MTLBuffer>>(given);
+    if ([[buffer device] registryID] != [object_of<id<MTLDevice>>(device) registryID]) return refuse("it is another GPU's", problem);
+    if ([buffer storageMode] != MTLStorageModeShared) return refuse("its storage is not shared with the host", problem);
+    *contents = [buffer contents];
+    *bytes = [buffer length];
+    return give(buffer, nil, out, problem);
+  }
+}
+
 Status tack_metal_texture(Object device, std::size_t width, std::size_t height, std::size_t depth, Object* out, Problem* problem) {
   @autoreleasepool {
     MTLTextureDescriptor* descriptor = [[MTLTextureDescriptor alloc] init];
@@ -140,15 +172,7 @@ Status tack_metal_compile(Object device, const char* text, int fast_math, Object
     MTLCompileOptions* options = [[MTLCompileOptions alloc] init];
     options.languageVersion = MTLLanguageVersion3_0;
     options.preserveInvariance = YES;
-    bool chosen = false;
-#if TACK_HAS_MATH_MODE
-    if (@available(macOS 15.0, *)) {
-      options.mathMode = fast_math != 0 ? MTLMathModeFast : MTLMathModeSafe;
-      options.mathFloatingPointFunctions = fast_math != 0 ? MTLMathFloatingPointFunctionsFast : MTLMathFloatingPointFunctionsPrecise;
-      chosen = true;
-    }
-#endif
-    if (!chosen) options.fastMathEnabled = fast_math != 0 ? YES : NO;
+    set_math(options, fast_math != 0);
     NSError* error = nil;
     id<MTLLibrary> library = [object_of<id<MTLDevice>>(device) newLibraryWithSource:string_of(text) options:options error:&error];
     return give(library, error, out, problem);

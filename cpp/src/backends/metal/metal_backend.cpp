@@ -7,7 +7,6 @@
 #include <string>
 #include <system_error>
 
-#include "backends/metal/metal_code.h"
 #include "backends/metal/metal_device.h"
 #include "backends/metal/metal_module.h"
 #include "core/file.h"
@@ -24,20 +23,6 @@ constexpr std::string_view code_revision = "metal-code-1";
 
 constexpr std::uint32_t memory_space_of_metal = 0x100;
 constexpr std::string_view arch_prefix = "apple";
-
-/// Throws Error(unsupported) for a kernel that binds more buffers or textures than Metal has.
-void check_bindings(const KernelSource& source) {
-  const auto check = [&source](std::size_t needed, std::uint32_t limit, std::string_view what, std::string_view advice) {
-    if (needed > limit)
-      throw Error(ErrorCode::unsupported,
-                  text("Kernel '", source.name, "' needs ", needed, ' ', what, "; the limit on Metal is ", limit, ". ", advice));
-  };
-  for (const EntryPoint& entry : source.entries) {
-    check(buffers_of(entry), abi::most_buffers, "buffers, one for each array and one for all scalars",
-          "Put several arrays into one, or split the kernel.");
-    check(textures_of(entry), abi::most_textures, "textures", "Split the kernel.");
-  }
-}
 
 /// TACK_DUMP_MSL: the text as a file in /tmp. Its name tells texts apart; one that is there is the same text.
 void dump(Log& log, const KernelSource& source) {
@@ -86,7 +71,6 @@ class MetalBackend final : public Backend {
   }
 
   std::vector<std::byte> compile(RuntimeImpl& runtime, const KernelSource& source) override {
-    check_bindings(source);
     if (runtime.config.dump_msl) dump(runtime.log, source);
     const Gpu& one = gpu(runtime);
     return metal::compile(one.metal, runtime.log, one.device.get(), source, capabilities_of(one.facts.family).block);

@@ -32,6 +32,11 @@ void fill_pattern(void* destination, const void* element, std::size_t size, std:
   }
 }
 
+/// Metal's own copies and fills are of whole words; the host does the others, behind all that is queued.
+bool in_words(const void* pointer, std::size_t bytes) noexcept {
+  return (reinterpret_cast<std::uintptr_t>(pointer) | bytes) % abi::word_bytes == 0;
+}
+
 bool is_one_byte(const void* element, std::size_t size) noexcept {
   const auto* const bytes = static_cast<const unsigned char*>(element);
   return std::all_of(bytes, bytes + size, [bytes](unsigned char byte) { return byte == bytes[0]; });
@@ -85,6 +90,15 @@ bool MetalDevice::addresses(const void* pointer, std::size_t bytes) const noexce
   return first && last && first->buffer == last->buffer;
 }
 
+MemoryHandle MetalDevice::handle_of(const void* pointer) const {
+  const abi::Binding found = memory_.find(pointer).value_or(abi::Binding{});
+  return {found.buffer, found.offset};
+}
+
+std::shared_ptr<void> MetalDevice::adopt(void* object) {
+  return {memory_.adopt(object), [this](void* address) { memory_.free(address); }};
+}
+
 Ref MetalDevice::temporary(std::size_t bytes, void*& contents) const {
   Ref buffer(metal_);
   metal_("allocate memory for a copy", metal_.buffer, gpu_.device.get(), bytes, buffer.place(), &contents);
@@ -93,7 +107,7 @@ Ref MetalDevice::temporary(std::size_t bytes, void*& contents) const {
 
 void MetalDevice::upload(void* destination, const void* source, std::size_t bytes) {
   if (bytes == 0) return;
-  if (!queue_.idle() && bytes <= most_staged) {
+  if (bytes <= most_staged && in_words(destination, bytes) && !queue_.idle()) {
     void* contents = nullptr;
     const Ref staging = temporary(bytes, contents);
     std::memcpy(contents, source, bytes);
@@ -112,7 +126,9 @@ void MetalDevice::download(void* destination, const void* source, std::size_t by
 
 void MetalDevice::copy(void* destination, const void* source, std::size_t bytes) {
   if (bytes == 0) return;
-  if (queue_.idle()) {
+  const bool by_host = !in_words(destination, bytes) || !in_words(source, bytes);
+  if (by_host) queue_.drain();
+  if (by_host || queue_.idle()) {
     std::memcpy(destination, source, bytes);
     return;
   }
@@ -123,7 +139,9 @@ void MetalDevice::copy(void* destination, const void* source, std::size_t bytes)
 void MetalDevice::fill(void* destination, const void* element, std::size_t size, std::size_t count) {
   const std::size_t bytes = size * count;
   if (bytes == 0) return;
-  if (queue_.idle()) {
+  const bool by_host = !in_words(destination, bytes);
+  if (by_host) queue_.drain();
+  if (by_host || queue_.idle()) {
     fill_pattern(destination, element, size, bytes);
     return;
   }

@@ -43,6 +43,8 @@ class MetalDevice final : public DeviceImpl {
   void launch(const LaunchCommand& command) override;
   void synchronize() override { queue_.wait(); }
   bool addresses(const void* pointer, std::size_t bytes) const noexcept override;
+  MemoryHandle handle_of(const void* pointer) const override;
+  std::shared_ptr<void> adopt(void* object) override;
 
  private:
   class Texture;

@@ -14,24 +14,46 @@ std::uintptr_t number_of(const void* pointer) noexcept { return reinterpret_cast
 }  // namespace
 
 void* SharedMemory::allocate(std::size_t bytes) {
-  Block block{Ref(metal_), bytes};
+  Ref buffer(metal_);
   void* contents = nullptr;
   abi::Problem problem;
-  if (metal_.buffer(device_, bytes, block.buffer.place(), &contents, &problem) != abi::Status::done) {
+  if (metal_.buffer(device_, bytes, buffer.place(), &contents, &problem) != abi::Status::done) {
     // There is one reason for which Metal makes no buffer.
     Error::Fields fields = metal_.error_of(text("allocate ", bytes_text(bytes)), problem, metal_.buffer.symbol).fields();
     fields.code = ErrorCode::out_of_memory;
     throw Error(std::move(fields));
   }
+  return add(contents, std::move(buffer), bytes);
+}
+
+void* SharedMemory::adopt(abi::Object given) {
+  Ref buffer(metal_);
+  void* contents = nullptr;
+  std::size_t bytes = 0;
+  abi::Problem problem;
+  if (metal_.adopt(device_, given, buffer.place(), &contents, &bytes, &problem) != abi::Status::done) {
+    Error::Fields fields = metal_.error_of("use another library's memory", problem, metal_.adopt.symbol).fields();
+    fields.code = ErrorCode::invalid_argument;
+    throw Error(std::move(fields));
+  }
+  return add(contents, std::move(buffer), bytes);
+}
+
+void* SharedMemory::add(void* contents, Ref buffer, std::size_t bytes) {
   const std::unique_lock lock(mutex_);
-  blocks_.emplace(number_of(contents), std::move(block));
+  const auto [place, is_new] = blocks_.try_emplace(number_of(contents));
+  if (is_new)
+    place->second = Block{std::move(buffer), bytes};
+  else
+    ++place->second.users;
   return contents;
 }
 
 void SharedMemory::free(void* pointer) noexcept {
   Blocks::node_type block;  // released without the lock
   const std::unique_lock lock(mutex_);
-  block = blocks_.extract(number_of(pointer));
+  const auto found = blocks_.find(number_of(pointer));
+  if (found != blocks_.end() && --found->second.users == 0) block = blocks_.extract(found);
 }
 
 std::optional<abi::Binding> SharedMemory::find(const void* pointer) const {

@@ -1,4 +1,5 @@
-// backends/metal/metal_module.h -- a loaded kernel: the code of its entries, and how the words of a launch become buffers and constants.
+// backends/metal/metal_module.h -- a kernel's code, as the disk cache keeps it (an archive of Metal's, and the MSL text for where that is
+// of no use) and loaded, and how the words of a launch become buffers and constants.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +14,12 @@
 
 namespace tack::metal {
 
+/// Compiles source.text and answers the archive and the text as one binary. `block`: threads of a group where an entry does not say. Throws
+/// Error(compile) with the compiler's relevant lines.
+std::vector<std::byte> compile(const Metal& metal, Log& log, abi::Object device, const KernelSource& source, std::uint32_t block);
+
 /// Where a word of a launch goes.
 enum class Place : std::uint8_t { buffer, texture, constant };
-
-/// How many buffers an entry binds: one for each address, and one more for all its numbers.
-std::size_t buffers_of(const EntryPoint& entry) noexcept;
-std::size_t textures_of(const EntryPoint& entry) noexcept;
 
 /// Lives no longer than its device.
 class MetalModule final : public ModuleImpl {
@@ -30,8 +31,8 @@ class MetalModule final : public ModuleImpl {
     std::vector<Place> places;  // of each word
     std::size_t constants = 0;  // how many words are
   };
-  /// `block`: threads of a group where an entry does not say. Throws Error(corrupt) for bytes that are no code of Metal's, Error(driver)
-  /// for an entry whose groups are too large for its code.
+  /// Takes the functions out of a binary's archive, or, where this system does not take that, compiles its text again. Throws
+  /// Error(corrupt) for bytes that `compile` has not made, Error(driver) for an entry whose groups are too large for its code.
   MetalModule(const Metal& metal, Log& log, abi::Object device, std::span<const std::byte> binary, const KernelSource& source,
               std::uint32_t block);
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <objc/objc-stub.h>
+#include <stdint.h>
 
 typedef long NSInteger;
 typedef unsigned long NSUInteger;

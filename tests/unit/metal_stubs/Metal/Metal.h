@@ -5,7 +5,7 @@
 #import <Foundation/Foundation.h>
 
 typedef enum : NSUInteger { MTLResourceStorageModeShared = 0 } MTLResourceOptions;
-typedef enum : NSUInteger { MTLStorageModePrivate = 2 } MTLStorageMode;
+typedef enum : NSUInteger { MTLStorageModeShared = 0, MTLStorageModePrivate = 2 } MTLStorageMode;
 typedef enum : NSUInteger { MTLTextureType3D = 7 } MTLTextureType;
 typedef enum : NSUInteger { MTLTextureUsageShaderRead = 1 } MTLTextureUsage;
 typedef enum : NSUInteger { MTLPixelFormatR32Float = 55 } MTLPixelFormat;
@@ -40,7 +40,7 @@ static inline MTLOrigin MTLOriginMake(NSUInteger x, NSUInteger y, NSUInteger z) 
 @interface MTLCompileOptions : NSObject
 @property MTLLanguageVersion languageVersion;
 @property BOOL preserveInvariance;
-@property BOOL fastMathEnabled;
+@property BOOL fastMathEnabled __attribute__((availability(macos, introduced = 10.11, deprecated = 15.0)));
 #if __MAC_OS_X_VERSION_MAX_ALLOWED >= 150000
 @property MTLMathMode mathMode;
 @property MTLMathFloatingPointFunctions mathFloatingPointFunctions;
@@ -70,7 +70,11 @@ static inline MTLOrigin MTLOriginMake(NSUInteger x, NSUInteger y, NSUInteger z) 
 @property(readonly) NSUInteger maxTotalThreadsPerThreadgroup;
 @end
 
+@protocol MTLDevice;
 @protocol MTLBuffer <NSObject>
+@property(readonly) id<MTLDevice> device;
+@property(readonly) MTLStorageMode storageMode;
+@property(readonly) NSUInteger length;
 - (void*)contents;
 @end
 
@@ -131,6 +135,7 @@ static inline MTLOrigin MTLOriginMake(NSUInteger x, NSUInteger y, NSUInteger z) 
 
 @protocol MTLDevice <NSObject>
 @property(readonly) NSString* name;
+@property(readonly) uint64_t registryID;
 @property(readonly) MTLSize maxThreadsPerThreadgroup;
 @property(readonly) NSUInteger maxThreadgroupMemoryLength;
 @property(readonly) BOOL supports32BitFloatFiltering;
