@@ -238,8 +238,8 @@ def eye(rows: int, columns: int | None = None, k: int = 0, dtype: Any = f32, dev
     return array(numpy.eye(height, width, k, dtype=numpy.uint8), dtype, device)
 
 
-def stack(arrays: Iterable[Any], axis: int = 0, dtype: Any = None) -> Array:
-    """The arrays, all of one shape, along a new axis ``axis``, on the first one's device, with the dtype that NumPy's promotion gives.
+def stack(arrays: Iterable[Any], axis: int = 0, dtype: Any = None, device: DeviceLike = None) -> Array:
+    """The arrays, all of one shape, along a new axis, on ``device`` or the first one's, with the dtype that NumPy's promotion gives.
 
     Raises ValueError for no arrays or shapes that differ.
     """
@@ -253,11 +253,11 @@ def stack(arrays: Iterable[Any], axis: int = 0, dtype: Any = None) -> Array:
         if part.shape != shape:
             raise ValueError(f"tack.stack(): shape {part.shape} differs from {shape}, that of the first array")
     key = (slice(None),) * (axis % (len(shape) + 1)) + (None,)
-    return concatenate([part[key] for part in parts], len(key) - 1, dtype)
+    return concatenate([part[key] for part in parts], len(key) - 1, dtype, device)
 
 
-def concatenate(arrays: Iterable[Any], axis: int = 0, dtype: Any = None) -> Array:
-    """The arrays joined along ``axis``, on the first one's device, with the dtype that NumPy's promotion gives.
+def concatenate(arrays: Iterable[Any], axis: int = 0, dtype: Any = None, device: DeviceLike = None) -> Array:
+    """The arrays joined along ``axis``, on ``device`` or the first one's, with the dtype that NumPy's promotion gives.
 
     Raises ValueError for no arrays or shapes that do not fit.
     """
@@ -280,7 +280,7 @@ def concatenate(arrays: Iterable[Any], axis: int = 0, dtype: Any = None) -> Arra
     kind = as_dtype(numpy.result_type(*(numpy_dtype(p.dtype) for p in parts)) if dtype is None else dtype)
     shape = list(first.shape)
     shape[axis] = sum(part.shape[axis] for part in parts)
-    out = _new(tuple(shape), kind, first.device, "tack.concatenate()")
+    out = _new(tuple(shape), kind, first.device if device is None else device, "tack.concatenate()")
     at = 0
     for part in parts:
         end = at + part.shape[axis]

@@ -33,6 +33,7 @@ CAPABILITIES: dict[str, Callable[[tack.Device], bool]] = {
     "no limit": lambda d: d.max_iterations == 0,
     "lanes and threads": lambda d: d.vector_bits > 0,  # the options simd= and num_threads=
     "numbers": lambda d: d.type not in ("cpu", "metal"),  # "cuda:0"
+    "streams": lambda d: d.type in ("cuda", "hip"),  # those of other libraries, with handles
     "CUDA": lambda d: d.type == "cuda",  # the driver itself: contexts, NVRTC
     "Metal": lambda d: d.type == "metal",  # what is its own: shared memory, the limit of buffers, archives
     "Level Zero": lambda d: d.type == "level_zero",

@@ -180,7 +180,8 @@ def test_every_constructor_takes_a_device(serial: Any, as_name: bool) -> None:
         tack.empty(2, device=d), tack.zeros(2, device=d), tack.ones(2, device=d), tack.full(2, 3, device=d), tack.arange(3, device=d),
         tack.linspace(0, 1, 3, device=d), tack.array([1, 2], device=d), tack.array(a, device=d), tack.array(np.ones(2), device=d),
         tack.asarray(np.ones(2), device=d), tack.asarray([1, 2], device=d), tack.empty_like(a, device=d), tack.zeros_like(a, device=d),
-        tack.ones_like(a, device=d), tack.full_like(a, 2, device=d),
+        tack.ones_like(a, device=d), tack.full_like(a, 2, device=d), tack.eye(3, device=d), tack.concatenate([a, a], device=d),
+        tack.stack([a, a], device=d), tack.array_from_ptr(a.pointer, 2, tack.f32, device=d, owner=a),
     ]  # fmt: skip
     assert [x.device for x in made] == [tack.device(d)] * len(made)
     with pytest.raises(ValueError, match="nowhere"):
