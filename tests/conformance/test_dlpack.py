@@ -109,7 +109,11 @@ def test_the_capsule_says_what_the_array_is(device: tack.Device) -> None:
         name, tensor = look_into(capsule)
         assert name == wanted
         assert (tensor.device_type, tensor.device_id) == a.__dlpack_device__()
-        assert tensor.data + tensor.byte_offset == a.pointer and (tensor.code, tensor.bits, tensor.lanes) == (2, 32, 1)
+        if device.type == "metal":  # an object, and a place in it
+            assert tensor.data not in (None, a.pointer) and tensor.byte_offset == 16
+        else:
+            assert tensor.data + tensor.byte_offset == a.pointer
+        assert (tensor.code, tensor.bits, tensor.lanes) == (2, 32, 1)
         assert tensor.ndim == 2 and list(tensor.shape[:2]) == [2, 4] and list(tensor.strides[:2]) == [12, -1]
         if wanted.endswith("versioned"):
             assert tensor.major == 1 and tensor.flags == 0

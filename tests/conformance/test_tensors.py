@@ -34,20 +34,6 @@ def kind(request: pytest.FixtureRequest) -> Any:
     return request.param
 
 
-@pytest.fixture(autouse=True)
-def addresses(request: pytest.FixtureRequest) -> None:
-    """Metal's tensors name an object of the system's, not an address: there is one test of that, and the others are for other devices."""
-    if "device" in request.fixturenames and "refused_on_metal" not in request.node.name:
-        if request.getfixturevalue("device").type == "metal":
-            pytest.skip("tensors on Metal are no addresses")
-
-
-def test_tensors_are_refused_on_metal(device: tack.Device) -> None:
-    if device.type == "metal":
-        with pytest.raises(ValueError, match="(?s)Kernel 'double': parameter 'x'.*copy it to the CPU first"):
-            double(Tensor(tack.zeros(3)))
-
-
 @pytest.mark.parametrize("dtype", tack.types.ARRAY_DTYPES, ids=lambda t: t.name)
 def test_a_kernel_takes_tensors_in_place(device: tack.Device, kind: Any, dtype: tack.DType) -> None:
     a = tack.arange(12, dtype=dtype)
