@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..ir.nodes import Array, ArrayParam, Block, For, If, Instr, Scope, ScratchArray, While
 from .affine import access, constant, indices_of
 from .collapse import collapsible
+from .lane_loops import Candidate, LaneLoop, candidates, convert
 from .latency import registers_each
 from .llvm_atomics import one_element
 from .llvm_rows import row_lengths
 from .llvm_tables import private_arrays, used_values
+from .lower import copy_block
 from .params import EntryPlan
+from .pieces import is_large
+from .tiles import MOVES, find_tiles, tiled_accesses
 from .uniform import Flow, analyse
 from .walk import Walk, instructions, nodes, run
 
-__all__ = ["MOST_LANES", "choose_lanes", "collapse_flow", "flow_of", "iteration_ns", "size_of"]
+__all__ = ["MOST_LANES", "choose_lanes", "collapse_flow", "flow_of", "iteration_ns", "share_rounds", "size_of"]
 
 MOST_LANES = 64
 _LOCAL_BYTES = 1 << 16  # local arrays of all lanes together
 _ROUNDS = 8  # assumed of a loop whose count is not known
+_MANY_ROUNDS = 64  # of one between arguments and lengths, where loops are compared with what is around them
 _SLOW = {"div": 4.0, "sqrt": 6.0, "quot": 8.0, "rem": 8.0, "frem": 20.0, "call": 30.0, "freeze": 0.0}
 _NS = 0.25  # of a simple scalar operation
 _NS_PER_BYTE = 0.06  # of memory, streamed
@@ -30,6 +35,8 @@ _FOLDED_LANE = 6.0  # of an atomic with one element for all lanes: floats are ad
 _GATHER, _SCATTER = 5.0, 6.0  # of one lane; what a scalar load or store costs is 1
 _SLOW_GATHER = 10.0  # without AVX-512, but in code that lanes leave one by one, where plain code mispredicts its branches
 _MASKED_LANE = 4.0  # of one lane of a masked store
+_CHAIN = 2.0  # of one lane
+_CLEARLY = 0.8  # of the time of another way, from which on lanes share inner loops: what is known of these is coarse
 _COLUMNS = 4  # assumed of a short dimension whose length is not known
 
 
@@ -41,6 +48,8 @@ class _Tally:
     private: Container[Array] = ()
     used: set[Instr] = field(default_factory=set)
     rows: dict[ArrayParam, int] = field(default_factory=dict)  # of arrays whose columns are picked from whole rows
+    tiled: set[Instr] = field(default_factory=set)  # accesses that are moved by tiles
+    often: float = _ROUNDS  # rounds of a loop between arguments and lengths
     scalar: float = 0.0
     vector: float = 0.0
     by_bits: dict[int, float] = field(default_factory=dict)
@@ -73,7 +82,9 @@ def local_bytes(entry: EntryPlan) -> int:
 
 
 def flow_of(entry: EntryPlan, lanes: int) -> Flow:
-    """What differs between so many lanes along the last dimension."""
+    """What differs between so many lanes along the last dimension, or in the loops that they share."""
+    if entry.by_rounds:
+        return analyse(entry.prologue, entry.body, lanes, entry.rank, 0, set())
     root = {r.var for r in entry.reductions}
     return analyse(entry.prologue, entry.body, lanes, entry.rank, entry.step[-1] if entry.step else None, root)
 
@@ -86,7 +97,7 @@ def choose_lanes(entry: EntryPlan, vector_bits: int, wanted: int) -> int:
     most = MOST_LANES
     while most > 1 and local_bytes(entry) * most > _LOCAL_BYTES:
         most //= 2
-    while entry.columns is not None and most > 1 and most >= 2 * entry.columns and not collapses:
+    while entry.columns is not None and most > 1 and most >= 2 * entry.columns and not collapses and not entry.by_rounds:
         most //= 2  # lanes share a row
     if wanted > 0:
         lanes = 1
@@ -97,10 +108,7 @@ def choose_lanes(entry: EntryPlan, vector_bits: int, wanted: int) -> int:
         return 1
     usual = max(2, vector_bits // 32)
     flow = flow_of(entry, usual)
-    rows = row_lengths(instructions(entry.body), flow)
-    used = used_values(entry.prologue, entry.body)
-    tally = _Tally({p.array for p in private_arrays(entry, flow, used)}, used, rows)
-    run(_weigh(entry.body, flow, 1.0, 1.0, vector_bits, tally))
+    tally = _tally(entry, usual, vector_bits, flow, _ROUNDS)
     total = sum(tally.by_bits.values())
     if not total:
         return min(usual, most)
@@ -108,15 +116,57 @@ def choose_lanes(entry: EntryPlan, vector_bits: int, wanted: int) -> int:
     width = 8
     while width < 64 and mean > 1.375 * width:
         width *= 2
-    if tally.vector >= 0.9 * tally.scalar:
+    if tally.vector >= 0.9 * tally.scalar and not entry.by_rounds:
         return 1
     lanes = max(2, vector_bits // width)
     return min(lanes * registers_each(entry.body, flow, lanes, width, vector_bits), most)
 
 
+def _tally(entry: EntryPlan, lanes: int, vector_bits: int, flow: Flow | None = None, often: float = _MANY_ROUNDS) -> _Tally:
+    flow = flow or flow_of(entry, lanes)
+    used = used_values(entry.prologue, entry.body)
+    private = private_arrays(entry, flow, used)
+    tiled = tiled_accesses(find_tiles(entry, flow, vector_bits).values())
+    tally = _Tally({p.array for p in private}, used, row_lengths(instructions(entry.body), flow), tiled, often)
+    run(_weigh(entry.body, flow, 1.0, lanes if entry.by_rounds else 1.0, vector_bits, tally))
+    return tally
+
+
+def share_rounds(entry: EntryPlan, vector_bits: int, wanted: int) -> None:
+    """Lets lanes share the rounds of inner loops instead of the iterations, where that is clearly faster. Changes the entry."""
+    body, found = _candidates(entry)
+    if not found or is_large(entry.prologue, entry.body):
+        return
+    lanes = wanted or max(2, vector_bits // 32)
+    plain = _tally(entry, lanes, vector_bits)
+    costs: dict[int, float] = {}
+    for k in range(len(found)):
+        trial, again = _candidates(entry)
+        convert([again[k]])
+        costs[k] = _tally(replace(entry, body=trial, plain=entry.body), lanes, vector_bits).vector
+    chosen: list[Candidate] = []
+    for k in sorted(costs, key=lambda k: costs[k]):
+        loop = found[k].loop
+        nested = any(n is loop for c in chosen for n in nodes(c.loop.body)) or any(c.loop is n for c in chosen for n in nodes(loop.body))
+        if costs[k] < plain.scalar and not nested:
+            chosen.append(found[k])
+    convert(chosen)
+    shared = replace(entry, body=body, plain=entry.body)
+    if chosen and _tally(shared, lanes, vector_bits).vector < _CLEARLY * min(plain.scalar, plain.vector):
+        entry.body, entry.plain = shared.body, shared.plain
+
+
+def _candidates(entry: EntryPlan) -> tuple[Block, list[Candidate]]:
+    """A copy of the body, and the loops in it that lanes could share."""
+    if not candidates(entry):
+        return entry.body, []
+    body = run(copy_block(entry.body, {i: i for i in instructions(entry.prologue)}, {}))
+    return body, candidates(replace(entry, body=body))
+
+
 def collapse_flow(entry: EntryPlan, lanes: int, vector_bits: int) -> Flow | None:
     """What differs between lanes that run over the two innermost dimensions as one, if the entry gets such a loop."""
-    if lanes == 1 or not collapsible(entry, lanes):
+    if lanes == 1 or entry.by_rounds or not collapsible(entry, lanes):
         return None
     flows = [analyse(entry.prologue, entry.body, lanes, entry.rank, s, set(), s is None) for s in (1, None)]
     tallies = [_Tally(), _Tally()]
@@ -127,6 +177,7 @@ def collapse_flow(entry: EntryPlan, lanes: int, vector_bits: int) -> Flow | None
 
 
 def _weigh(block: Block, flow: Flow, rounds: float, idle: float, vector_bits: int, tally: _Tally) -> Walk[None]:
+    """``rounds``: how often the block is run; ``idle``: how many times more than that by lanes, since some are off."""
     for node in block.body:
         if isinstance(node, Instr):
             _weigh_one(node, flow, rounds, idle, vector_bits, tally)
@@ -136,18 +187,50 @@ def _weigh(block: Block, flow: Flow, rounds: float, idle: float, vector_bits: in
             yield _weigh(node.orelse, flow, rounds * 0.5, inner, vector_bits, tally)
         elif isinstance(node, Scope):
             yield _weigh(node.body, flow, rounds, idle, vector_bits, tally)
+        elif isinstance(node, LaneLoop):
+            yield _weigh(node.body, flow, rounds * _often(node, tally), idle / _shared(node, flow.lanes), vector_bits, tally)
         elif isinstance(node, For | While):
             inner = min(1.5 * idle, flow.lanes) if node in flow.divergent else idle
+            often = rounds * _often(node, tally)
             if isinstance(node, While):
-                yield _weigh(node.test, flow, rounds * _ROUNDS, inner, vector_bits, tally)
-            yield _weigh(node.body, flow, rounds * _ROUNDS, inner, vector_bits, tally)
+                yield _weigh(node.test, flow, often, inner, vector_bits, tally)
+            yield _weigh(node.body, flow, often, inner, vector_bits, tally)
             yield _weigh(node.orelse, flow, rounds, idle, vector_bits, tally)
+
+
+def _often(loop: For | While, tally: _Tally) -> float:
+    return tally.often if isinstance(loop, For) and _known_before(loop.start) and _known_before(loop.stop) else _ROUNDS
+
+
+def _shared(loop: For, lanes: int) -> float:
+    """How many rounds of a loop lanes run together."""
+    start, stop = constant(loop.start), constant(loop.stop)
+    if start is not None and stop is not None:
+        count = max(1, stop - start)
+        return count / -(-count // lanes)
+    # Between numbers from memory (the rows of a sparse matrix, neighbours in a list) there are few.
+    return lanes if _known_before(loop.start) and _known_before(loop.stop) else min(lanes, _ROUNDS / 2)
+
+
+def _known_before(bound: Instr) -> bool:
+    """Whether a loop's bound comes from arguments, lengths and counters alone."""
+    work, seen = [bound], set[Instr]()
+    while work:
+        value = work.pop()
+        if value.op in ("load", "load_flat", "atomic", "table"):
+            return False
+        work += [a for a in value.args if a not in seen]
+        seen.update(value.args)
+    return True
 
 
 def _weigh_one(instr: Instr, flow: Flow, rounds: float, idle: float, vector_bits: int, tally: _Tally) -> None:
     if instr.op in ("const", "arg", "shape", "get", "set", "index", "check", "check_index"):
         return
     lanes = flow.lanes
+    if instr.op == "chain":
+        tally.vector += _CHAIN * rounds
+        return
     if instr.op in ("load", "load_flat", "store", "store_flat", "atomic"):
         array, _ = indices_of(instr)
         bits = array.dtype.bits
@@ -167,9 +250,10 @@ def _weigh_one(instr: Instr, flow: Flow, rounds: float, idle: float, vector_bits
             tally.vector += rounds * idle / lanes
             return
         tally.by_bits[bits] = tally.by_bits.get(bits, 0.0) + rounds
-        masked = idle > 1.0 and instr.op in ("store", "store_flat")
-        if step in (-1, 1) and masked and vector_bits < (512 if bits < 32 else 256):  # no such instruction: lane by lane, with branches
-            tally.vector += rounds * _MASKED_LANE
+        if instr in tally.tiled:
+            tally.vector += rounds * idle * MOVES * max(1.0, lanes * bits / vector_bits) / lanes
+        elif step in (-1, 1) and idle > 1.0 and instr.op in ("store", "store_flat") and vector_bits < (512 if bits < 32 else 256):
+            tally.vector += rounds * _MASKED_LANE  # no such instruction: lane by lane, with branches
         elif step in (-1, 0, 1):
             tally.vector += rounds * idle * max(1.0, lanes * bits / vector_bits) / lanes
         elif array in tally.rows and (instr.op == "load" or vector_bits >= 512):
@@ -199,6 +283,8 @@ def _weigh_one(instr: Instr, flow: Flow, rounds: float, idle: float, vector_bits
 
 def iteration_ns(entry: EntryPlan, flow: Flow, private: Container[Array] = ()) -> float:
     """A generous estimate of an iteration's time; negative where loops have no known count. ``private``: arrays that have tables."""
+    if entry.by_rounds:
+        return -1.0
     total = 0.0
     stack: list[tuple[Block, float]] = [(entry.body, 1.0)]
     while stack:

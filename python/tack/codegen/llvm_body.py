@@ -14,14 +14,18 @@ from ..ir.nodes import Block, Break, Continue, For, If, Instr, Leave, Node, Scop
 from ..ir.records import MAX_VALUES
 from ..types import BOOL
 from .affine import constant
+from .lane_loops import LaneLoop
 from .llvm_division import Division, divide
+from .llvm_lane_loops import chain, fold, print_rounds
 from .llvm_memory import Memory, Values, Words
 from .llvm_ops import Arithmetic
 from .llvm_records import check, record
 from .llvm_reduce import combine
 from .llvm_text import Writer, identifier, llvm_type, shared_name
+from .llvm_tiles import print_tiled
 from .lower import LibraryCall
 from .pieces import Piece
+from .tiles import Tiles
 from .uniform import Flow, Target
 from .walk import Walk, run
 
@@ -63,6 +67,8 @@ class Body:
         self.values.bring = self.bring
         self.hints = hints
         self.divided: Divided | None = None
+        self.tiles: dict[For, Tiles] = {}
+        self.compact = False  # whether loops whose rounds lanes share are printed once, under a mask, and others without tiles
         self.calls: set[str] = set()  # functions that write records
         self._said = ""
         self.slots: dict[Var, str] = {}
@@ -146,14 +152,14 @@ class Body:
             self.put(var, "poison")  # so that nothing is carried from group to group
         self.labels["continue", None] = end
         self._clear(("continue", None))
-        run(self._block(block, mask))
+        run(self.block(block, mask))
         self.w.start(end)
 
     def straight(self, block: Block) -> None:
         """A block that runs once, outside the loop over iterations."""
-        run(self._block(block, None))
+        run(self.block(block, None))
 
-    def _block(self, block: Block, mask: str | None) -> Walk[None]:
+    def block(self, block: Block, mask: str | None) -> Walk[None]:
         """Prints a block. It ends with the current LLVM block open, or closed by a jump that all lanes take."""
         yield self._statements(block.body if self.divided is None else self.divided.groups.get(block, block.body), mask)
 
@@ -209,7 +215,7 @@ class Body:
     def _scope(self, node: Scope, mask: str | None) -> Walk[None]:
         end = self.labels["leave", node] = self.w.label(f"{identifier(node.label or 'scope')}.end")
         self._clear(("leave", node))
-        yield self._block(node.body, mask)
+        yield self.block(node.body, mask)
         self.w.start(end)
 
     def _if(self, node: If, mask: str | None) -> Walk[None]:
@@ -219,11 +225,11 @@ class Body:
         if node not in self.flow.divergent:
             w.cbr(self.values.scalar(node.cond), then, orelse)
             w.start(then)
-            yield self._block(node.then, mask)
+            yield self.block(node.then, mask)
             w.br(end)
             if node.orelse.body:
                 w.start(orelse)
-                yield self._block(node.orelse, mask)
+                yield self.block(node.orelse, mask)
             w.start(end)
             return
         cond = self.values.vector(node.cond)
@@ -232,19 +238,25 @@ class Body:
             after = w.label("if.other") if node.orelse.body else end
             w.cbr(self.values.any(inside), then, after)
             w.start(then)
-            yield self._block(node.then, inside)
+            yield self.block(node.then, inside)
             w.start(after)
         if node.orelse.body:
             outside = self._without(mask, cond, "else.mask")
             w.cbr(self.values.any(outside), orelse, end)
             w.start(orelse)
-            yield self._block(node.orelse, outside)
+            yield self.block(node.orelse, outside)
             w.start(end)
 
     # ---- loops
 
     def _for(self, node: For, mask: str | None) -> Walk[None]:
         """A For is counted by one scalar for all lanes unless its start or step differ; lanes drop out at their own stop."""
+        if isinstance(node, LaneLoop) and self.lanes > 1:
+            yield print_rounds(self, node)
+            return
+        if node in self.tiles and not self.compact:
+            yield print_tiled(self, node, self.tiles[node], mask)
+            return
         flow, w, var = self.flow, self.w, node.var
         own = [not flow.uniform(v) for v in (node.start, node.stop, node.step)]
         step = constant(node.step)
@@ -306,6 +318,17 @@ class Body:
                 w.do(f"store {t} {w.op('trip.up', f'add nuw {t} {now}, 1')}, ptr {trips}")
 
         yield self._loop(node, mask, None, test, enter, advance)
+
+    def rounds(self, node: LaneLoop, now: str, mask: str | None) -> Walk[None]:
+        """The rounds from ``now`` on that lanes run together."""
+        continues: Target = ("continue", node)
+        latch = self.labels[continues] = self.w.label("rounds.next")
+        self._clear(continues)
+        self.put(node.var, now)
+        self.loops.append((("break", node), continues))
+        yield self.block(node.body, mask)
+        self.loops.pop()
+        self.w.start(latch)
 
     def _trip_count(self, node: For, by_lanes: bool) -> str:
         """How often the loop runs, unsigned; 0 for a step of 0."""
@@ -374,7 +397,7 @@ class Body:
         w.start(head)
         inside = w.op("live", f"load {self.mask_type}, ptr {live}") if divergent else mask
         if prelude is not None:
-            yield self._block(prelude, inside)
+            yield self.block(prelude, inside)
         more, by_lanes = test()
         if by_lanes:
             inside = self._both(inside, more, "live")
@@ -386,7 +409,7 @@ class Body:
             if enter is not None:
                 enter()
             self.loops.append((breaks, continues))
-            yield self._block(node.body, inside)
+            yield self.block(node.body, inside)
             self.loops.pop()
             w.start(latch)
             if advance is not None:
@@ -412,7 +435,7 @@ class Body:
                 orelse = w.label("loop.else")
                 w.cbr(self.values.any(after), orelse, end)
                 w.start(orelse)
-            yield self._block(node.orelse, after)
+            yield self.block(node.orelse, after)
         w.start(end)
 
     # ---- instructions
@@ -458,6 +481,10 @@ class Body:
         elif op == "combine":
             combine(self, node)
             return
+        elif op == "chain":
+            name = chain(self, node, mask, hint)
+        elif op == "fold":
+            name = fold(self, node)
         elif op in ("check", "check_index"):
             check(self, node, mask)
             return

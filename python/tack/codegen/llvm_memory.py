@@ -82,6 +82,28 @@ class Words:
             )
         return self._names[key]
 
+    def span(self, array: ArrayParam) -> tuple[str, str]:
+        """The first address of an array that is not empty, and the first one behind it."""
+        name, key = identifier(array.name), ("span", array.index, 0)
+        if (*key, "low") in self._names:
+            return self._names[*key, "low"], self._names[*key, "high"]
+        once = self.w.once
+        low = once(f"{name}.low", f"ptrtoint ptr {self.pointer(array)} to i64")
+        high = once(f"{name}.high", f"add i64 {low}, {array.dtype.itemsize}")
+        for d in range(array.rank):
+            last = once("last", f"sub i64 {self.shape(array, d)}, 1")
+            if array.layout == Layout.CONTIGUOUS or (array.layout == Layout.INNER and d == array.rank - 1):
+                scale = self.scale(array, d) if array.layout == Layout.CONTIGUOUS else None
+                elements = last if scale is None else once("elements", f"mul i64 {last}, {scale}")
+                far = once("far", f"mul i64 {elements}, {array.dtype.itemsize}")
+            else:
+                far = once("far", f"mul i64 {last}, {self.stride(array, d)}")
+            down = once("down", f"icmp slt i64 {far}, 0")
+            low = once(f"{name}.low", f"add i64 {low}, {once('below', f'select i1 {down}, i64 {far}, i64 0')}")
+            high = once(f"{name}.high", f"add i64 {high}, {once('above', f'select i1 {down}, i64 0, i64 {far}')}")
+        self._names[*key, "low"], self._names[*key, "high"] = low, high
+        return low, high
+
 
 class Values:
     """The names of what has been printed. A varying value has a vector name; an affine one lane 0's scalar and perhaps a vector."""
@@ -134,6 +156,25 @@ class Values:
         """Whether a lane is on."""
         return self.w.op("any", f"icmp ne i{self.lanes} {self.mask_bits(mask)}, 0")
 
+    def first_lanes(self, on: str) -> str:
+        """The mask of the first ``on`` lanes."""
+        if (
+            self.lanes == 2
+        ):  # always one lane. LLVM 22 must not see that: it stores i64 whole where a constant mask lets one truncated lane through
+            hidden = self.w.once("lanes.hidden", "alloca i64, align 8")
+            self.w.do(f"store volatile i64 {on}, ptr {hidden}")
+            on = self.w.op("on", f"load volatile i64, ptr {hidden}")
+        return self.first_of(self.lanes, on)
+
+    def first_of(self, n: int, on: str) -> str:
+        """A mask of ``n`` places, of which the first ``on`` hold."""
+        w = self.w
+        narrow = w.op("on", f"trunc i64 {on} to i32")
+        one = w.op("on.one", f"insertelement <{n} x i32> poison, i32 {narrow}, i64 0")
+        all_ = w.op("on.all", f"shufflevector <{n} x i32> {one}, <{n} x i32> poison, <{n} x i32> zeroinitializer")
+        places = "<" + ", ".join(f"i32 {k}" for k in range(n)) + ">"
+        return w.op("mask", f"icmp ult <{n} x i32> {places}, {all_}")
+
     @property
     def all_on(self) -> str:
         return "splat (i1 true)"
@@ -152,6 +193,7 @@ class Memory:
         self.nontemporal: Instr | None = None  # a store whose address is aligned to the vector
         self.pair: tuple[str, str] = ("", "")  # lane 0's last two indices, where lanes run over both as one
         self.rows: dict[ArrayParam, int] = {}  # arrays of short rows, and how long these are taken to be
+        self.tiles: dict[Instr, tuple[str, str]] = {}  # accesses that tiles stand for now: where these lie, and the round
         self.leading: set[Instr] = set()  # accesses that come to a place in memory before others do
         for array in locals_:
             size = self._size(array) * self.lanes
@@ -246,6 +288,8 @@ class Memory:
         flat = instr.op == "load_flat"
         size = array.dtype.itemsize
         t, vt = llvm_type(array.dtype), llvm_type(array.dtype, self.lanes)
+        if instr in self.tiles:
+            return self.w.op(hint, f"load {vt}, ptr {self._in_tile(instr, vt)}, align {size}")
         if self.lanes == 1 or split.step == 0:
             return self.w.op(hint, f"load {t}, ptr {self.base(array, split, flat)}, align {size}")
         if split.step in (1, -1):
@@ -261,6 +305,10 @@ class Memory:
         if column is not None:
             return column
         return self.gather(array.dtype, self.pointers(array, split, flat), mask, hint, vt)
+
+    def _in_tile(self, instr: Instr, vt: str) -> str:
+        tile, round_ = self.tiles[instr]
+        return self.w.op("tile.at", f"getelementptr {vt}, ptr {tile}, i64 {round_}")
 
     def prefetch(self, at: str, write: int) -> None:
         """Asks for the line at an address, which need not be one of anything."""
@@ -313,6 +361,10 @@ class Memory:
         split = access(instr, self.v.flow.form, self.v.flow.pair)
         flat = instr.op == "store_flat"
         size, t = array.dtype.itemsize, llvm_type(array.dtype)
+        if instr in self.tiles:
+            vt = llvm_type(array.dtype, self.lanes)
+            self.w.do(f"store {vt} {self.v.vector(value)}, ptr {self._in_tile(instr, vt)}, align {size}")
+            return
         if self.lanes == 1 or split.step == 0:
             scalar = self.v.scalar(value) if self.v.flow.uniform(value) else self._last_lane(value, mask)
             self.w.do(f"store {t} {scalar}, ptr {self.base(array, split, flat)}, align {size}")

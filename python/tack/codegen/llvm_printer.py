@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from ..ir.nodes import ArrayParam, Instr, ScalarParam
+from ..ir.nodes import ArrayParam, For, Instr
 from ..ir.source import EntryPoint
 from ..ir.target import Target
-from ..types import i32
 from .affine import access, indices_of
 from .carried import split_carried
 from .collapse import SHORT, Pair, flat_arrays
-from .cost import choose_lanes, collapse_flow, flow_of, iteration_ns, local_arrays, size_of
+from .cost import choose_lanes, collapse_flow, flow_of, iteration_ns, local_arrays, share_rounds, size_of
 from .joins import join_in_place
+from .lane_loops import ArrayPair, LaneLoop
 from .llvm_ahead import Ahead
 from .llvm_body import Body
 from .llvm_division import Division, lane_function
@@ -32,22 +32,24 @@ from .llvm_reduce import Accumulators
 from .llvm_rows import leading_stores, row_lengths
 from .llvm_tables import Tables, private_arrays, used_values
 from .llvm_text import Writer, identifier
+from .llvm_versions import all_fit, prefers_plain
 from .lower import LibraryCall, MathLibrary
 from .narrow import Narrowed, narrow
 from .numbers import never_nan
 from .params import EntryPlan, Plan
 from .pieces import divide
-from .ranges import MOST
 from .shared_math import print_function
 from .streams import address_slice, anchor, far_accesses, leading_loads, streamed_store
+from .tiles import find_tiles, worth_rounds
 from .uniform import Flow
-from .walk import instructions
+from .walk import instructions, nodes
 
 __all__ = ["Module", "print_module"]
 
 _ONE_COPY = 1200  # instructions of a body beyond which there is no unmasked copy
 _UNROLLED, _UNROLLED_SIZE = 4, 16  # iterations between branches of plain code, and statements of a body for which there are several
 _ALIGNED_GROUPS = 4  # groups of lanes in a row from which on the row begins with a short one, so that the others are aligned
+_ROUNDS, _ITERATIONS = 8, 4  # of loops whose rounds lanes share, and of ones with tiles, from which on lanes gain
 _STREAM_BYTES = 32 << 20  # stored by a launch, from which on the caches would not keep them
 
 
@@ -79,6 +81,7 @@ def print_module(name: str, plan: Plan, target: Target, options: dict[str, objec
         entry.fast = fast
         if wanted != 1 and target.vector_bits >= 128 and not entry.single:
             join_in_place(entry.body)
+            share_rounds(entry, target.vector_bits, wanted)
             split_carried(entry.body, {r.var for r in entry.reductions}, lambda entry=entry: flow_of(entry, 2))  # type: ignore[misc]
         narrowed = narrow(entry, flow_of(entry, 2)) if wanted != 1 and target.vector_bits >= 128 else None
         lanes = choose_lanes(entry if narrowed is None else replace(entry, body=narrowed.body), target.vector_bits, wanted)
@@ -132,9 +135,11 @@ class _Entry:
         self.stops = stops
         self.assumptions = [] if narrowed is None else narrowed.assumptions
         self.wide = entry if self.assumptions else None
+        plain = replace(entry, body=entry.plain or entry.body, plain=None)
         if narrowed is not None:
             entry = replace(entry, body=narrowed.body)
         self.entry, self.lanes, self.target = entry, lanes, target
+        self.each = 1 if entry.by_rounds else lanes  # iterations that the body is printed for
         self.declare = declare
         self.w = Writer()
         self.bodies: list[Body] = []
@@ -150,8 +155,9 @@ class _Entry:
         self.reductions = Accumulators(self.body, entry.reductions) if entry.reductions else None
         self.size = size_of(entry)
         x86 = target.arch.startswith("x86-64")
-        self.stream = streamed_store(entry, self.flow) if x86 and not stops else None  # a failed check leaves past the fence
-        self.anchor = self.stream or (anchor(entry, self.flow) if x86 and target.vector_bits >= 256 else None)
+        rows = x86 and not entry.by_rounds
+        self.stream = streamed_store(entry, self.flow) if rows and not stops else None  # a failed check leaves past the fence
+        self.anchor = self.stream or (anchor(entry, self.flow) if rows and target.vector_bits >= 256 else None)
         self.body.memory.leading = leading_loads(entry, self.flow) | leading_stores(instructions(entry.body), self.flow)
         far = far_accesses(entry) if lanes == 1 and self.size <= _UNROLLED_SIZE else []
         self.ahead = Ahead(self.body, far) if far else None
@@ -161,6 +167,10 @@ class _Entry:
         self.collapsed = None if pairs is None else self._body(self.entry, pairs)
         arrays = [] if stops or division is not None else private_arrays(entry, self.flow, self.used)
         self.tables = Tables(self.w, self.words, arithmetic, entry, arrays) if arrays else None
+        self.body.tiles = {} if division else find_tiles(entry, self.flow, target.vector_bits)
+        loops: dict[For, list[ArrayPair]] = {n: n.pairs for n in nodes(entry.body) if isinstance(n, LaneLoop)}
+        self.along_rows = loops or {loop: tiles.pairs for loop, tiles in self.body.tiles.items()}
+        self.plain = plain if self.along_rows and not entry.reductions else None
         self.cost = -1.0 if entry.single else iteration_ns(entry, self.flow, {p.array for p in arrays})
 
     def _body(self, entry: EntryPlan, flow: Flow) -> Body:
@@ -179,6 +189,8 @@ class _Entry:
         w.cbr(w.op("some", "icmp slt i64 %begin, %end"), start, done)
         w.start(start)
         self.body.labels["exit", None] = done
+        if self.plain is not None:
+            self._plain(self.plain, done)
         if self.wide is not None:
             self._wide(self.wide, done)
         if self.tables is not None:
@@ -187,56 +199,49 @@ class _Entry:
         w.start(done)
         w.do("ret void")
         about = [f";   words[{k}]: {text}" for k, text in sorted(self.words.about.items())]
-        head = [f"; {self.lanes} iteration{'s' if self.lanes > 1 else ''} at a time", *about]
+        rounds = f", {self.lanes} rounds of inner loops" if self.entry.by_rounds else ""
+        head = [f"; {self.each} iteration{'s' if self.each > 1 else ''}{rounds} at a time", *about]
         signature = f"define void @{self.entry.symbol}(ptr noalias readonly %words, i64 %begin, i64 %end) #0 {{"
         pieces = [] if self.pieces is None else self.pieces.functions
         return "\n".join([*pieces, *head, signature, "entry:", *w.entry, *w.lines, "}", ""])
+
+    def _plain(self, entry: EntryPlan, done: str) -> None:
+        """The body for launches that are better run one iteration at a time."""
+        w = self.w
+        plain, rows = w.label("plain"), w.label("along.rows")
+        flow = flow_of(entry, 1)
+        pairs = list(dict.fromkeys(p for pairs in self.along_rows.values() for p in pairs))
+        enough = (_ROUNDS, 1) if self.entry.by_rounds else (worth_rounds(self.body.tiles), _ITERATIONS)
+        test = prefers_plain(self._body(entry, flow), self.along_rows, pairs, *enough)
+        if test:
+            w.cbr(test, plain, rows)
+            w.start(plain)
+            self._other(entry, flow, done, False)
+            w.start(rows)
 
     def _wide(self, entry: EntryPlan, done: str) -> None:
         """The body in 64 bits, for the few launches that need it: one copy, always under a mask. What follows it is the other one."""
         w = self.w
         narrow, wide = w.label("narrow"), w.label("wide")
-        w.cbr(self._all_fit(), narrow, wide)
+        w.cbr(all_fit(w, self.words, self.assumptions, self._ends), narrow, wide)
         w.start(wide)
-        flow = flow_of(entry, self.lanes)
-        saved = self.entry, self.flow, self.body, self.anchor, self.stream, self.tables, self.used
-        self.entry, self.flow, self.anchor, self.stream, self.tables = entry, flow, None, None, None
-        self.used = used_values(entry.prologue, entry.body)
-        self.body = self._body(entry, flow)
-        self.body.labels["exit", None] = done
-        self.once = True
-        self.body.straight(entry.prologue)
-        self._iterations("%begin", "%end")
-        w.br(done)
-        self.once = False
-        self.entry, self.flow, self.body, self.anchor, self.stream, self.tables, self.used = saved
+        self._other(entry, flow_of(entry, self.lanes), done, True)
         w.start(narrow)
 
-    def _all_fit(self) -> str:
-        """Whether the launch's numbers are what the narrow body takes them for."""
-        w = self.w
-        result = ""
-        for kind, *what in self.assumptions:
-            if kind == "arg":
-                param, lowest = what
-                assert isinstance(param, ScalarParam)
-                assert isinstance(lowest, int)
-                tests = [(self.words.scalar(param), lowest)]
-            elif kind == "shape":
-                array, dim = what
-                assert isinstance(array, ArrayParam)
-                assert isinstance(dim, int)
-                tests = [(self.words.shape(array, dim), 0)]
-            else:
-                (dim,) = what
-                assert isinstance(dim, int)
-                last = w.op("last", f"sub i64 {self._count(dim)}, 1")
-                tests = [(self._index(dim, v, "bound"), -MOST) for v in ("0", last)]
-            for value, lowest in tests:
-                from_low = value if lowest == 0 else w.op("from", f"sub i64 {value}, {lowest}")
-                ok = w.op("fits", f"icmp ule i64 {from_low}, {MOST - lowest}")
-                result = w.op("fit", f"and i1 {result}, {ok}") if result else ok
-        return result
+    def _other(self, entry: EntryPlan, flow: Flow, done: str, once: bool) -> None:
+        """Another version of the body, from the function's begin to its end. ``once``: printed once, under a mask."""
+        saved = self.entry, self.flow, self.body, self.anchor, self.stream, self.tables, self.used, self.each
+        self.entry, self.flow, self.anchor, self.stream, self.tables = entry, flow, None, None, None
+        self.each = 1 if entry.by_rounds else flow.lanes
+        self.used = used_values(entry.prologue, entry.body)
+        self.body = self._body(entry, flow)
+        self.body.compact = self.once = once
+        self.body.labels["exit", None] = done
+        self.body.straight(entry.prologue)
+        self._iterations("%begin", "%end")
+        self.w.br(done)
+        self.once = False
+        self.entry, self.flow, self.body, self.anchor, self.stream, self.tables, self.used, self.each = saved
 
     def _private(self, tables: Tables, done: str) -> None:
         """A copy of the loop that updates small arrays in tables of its own. What follows it, for the other launches, is bound by its
@@ -303,6 +308,11 @@ class _Entry:
         kept = self.entry.first if kind == "start" else self.entry.stride
         return self.body.kept[kept[dim]] if kept else self.words.launch(kind, dim)
 
+    def _ends(self, dim: int) -> list[str]:
+        """The first and the last index along ``dim``."""
+        last = self.w.op("last", f"sub i64 {self._count(dim)}, 1")
+        return [self._index(dim, v, "bound") for v in ("0", last)]
+
     def _index(self, dim: int, counter: str, hint: str) -> str:
         """start + counter * step."""
         start, step = self._bound("start", dim), self._bound("step", dim)
@@ -362,7 +372,7 @@ class _Entry:
         self._stop_if_failed()
         dim = self.entry.rank - 1
         body.index[dim] = self._index(dim, at, f"index{dim}")
-        if self.lanes > 1 and self.entry.step[dim] is None:
+        if self.each > 1 and self.entry.step[dim] is None:
             step = self._bound("step", dim)
             assert step is not None
             t = f"<{self.lanes} x i64>"
@@ -380,7 +390,7 @@ class _Entry:
 
     def _row(self, first: str, last: str) -> None:
         """Columns [first, last) of a row, which are not empty."""
-        w, n = self.w, self.lanes
+        w, n = self.w, self.each
         at = w.once("position", "alloca i64, align 8")
         w.do(f"store i64 {first}, ptr {at}")
         done = w.label("row.done")
@@ -401,7 +411,7 @@ class _Entry:
             now = w.op("i", f"load i64, ptr {at}")
             left = w.op("left", f"sub nsw i64 {last}, {now}")
             on = w.op("on", f"select i1 {w.op('full', f'icmp sgt i64 {left}, {n}')}, i64 {n}, i64 {left}")
-            self._group(now, first, self._first_lanes(on))
+            self._group(now, first, self.body.values.first_lanes(on))
             self._advance(at, now, str(n), last, part, done)
             w.start(done)
             return
@@ -435,7 +445,7 @@ class _Entry:
         w.cbr(w.op("some", f"icmp sgt i64 {left}, 0"), some, done)
         w.start(some)
         now, on = w.op("i", f"load i64, ptr {at}"), w.op("on", f"load i64, ptr {count}")
-        self._group(now, first, self._first_lanes(on))
+        self._group(now, first, self.body.values.first_lanes(on))
         if self.anchor is not None:
             self._advance(at, now, on, last, check, done)
         w.start(done)
@@ -462,16 +472,6 @@ class _Entry:
         after = w.op("i.up", f"add nuw nsw i64 {now}, {by}")
         w.do(f"store i64 {after}, ptr {at}")
         w.cbr(w.op("more", f"icmp slt i64 {after}, {last}"), again, done)
-
-    def _first_lanes(self, on: str) -> str:
-        """The mask of the first ``on`` lanes."""
-        w, n = self.w, self.lanes
-        if n == 2:  # always one lane. LLVM 22 must not see that: it stores i64 whole where a constant mask lets one truncated lane through
-            hidden = w.once("lanes.hidden", "alloca i64, align 8")
-            w.do(f"store volatile i64 {on}, ptr {hidden}")
-            on = w.op("on", f"load volatile i64, ptr {hidden}")
-        narrow = w.op("on", f"trunc i64 {on} to i32")
-        return w.op("mask", f"icmp ult <{n} x i32> {self.body.values.steps(i32, 1)}, {self.body.values.splat('i32', narrow, 'on')}")
 
     # ---- short rows
 
@@ -511,7 +511,7 @@ class _Entry:
                     lanes = w.op(f"index{d}.lanes", f"add <{n} x i64> {lanes}, {body.values.splat('i64', start, 'start')}")
                 body.index_vectors[d] = lanes
             body.memory.zero_locals()
-            body.iteration(self.entry.body, self._first_lanes(on))
+            body.iteration(self.entry.body, body.values.first_lanes(on))
             pair.advance(now)
             self._advance(at, place, str(n), last, loop, end)
             w.start(end)

@@ -18,12 +18,13 @@ from .params import ReductionPlan
 if TYPE_CHECKING:
     from .llvm_body import Body
 
-__all__ = ["Accumulators", "combine"]
+__all__ = ["Accumulators", "combine", "fold_two"]
 
 _INT = {"add": "add", "mul": "mul", "and": "and", "or": "or", "xor": "xor"}
 
 
-def _fold(body: Body, op: str, dtype: DType, lanes: int, a: str, b: str) -> str:
+def fold_two(body: Body, op: str, dtype: DType, lanes: int, a: str, b: str) -> str:
+    """Two results as one."""
     if op in ("min", "max"):
         return body.arithmetic.minmax(op, dtype, lanes, a, b, op)
     name = f"f{op} {body.arithmetic.fast}".rstrip() if dtype.is_float else _INT[op]
@@ -89,7 +90,7 @@ class Accumulators:
                 t = llvm_type(dtype, half)
                 low = w.op("low", f"load {t}, ptr {shelf}, align {dtype.itemsize}")
                 high = w.op("high", f"load {t}, ptr {upper}, align {dtype.itemsize}")
-                value = _fold(self.body, r.op, dtype, half, low, high)
+                value = fold_two(self.body, r.op, dtype, half, low, high)
                 w.do(f"store {t} {value}, ptr {shelf}, align {dtype.itemsize}")
                 half //= 2
             place = w.op("partial.place", f"mul nsw i64 {block}, 8")
@@ -124,7 +125,7 @@ def combine(body: Body, node: Instr) -> None:
     partial = w.op("partial", f"load {llvm_type(_held(dtype))}, ptr {at}, align 8")
     if dtype == BOOL:
         partial = w.op("partial", f"trunc {llvm_type(u8)} {partial} to {t}")
-    folded = _fold(body, op, dtype, 1, sofar, partial)
+    folded = fold_two(body, op, dtype, 1, sofar, partial)
     w.do(f"store {t} {folded}, ptr {total}")
     w.do(f"store i64 {w.op('block.up', f'add nsw i64 {k}, 1')}, ptr {k_at}")
     w.br(head)

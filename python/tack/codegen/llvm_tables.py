@@ -17,12 +17,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..ir.nodes import ArrayParam, Block, For, If, Instr, While
-from ..types import DType, Layout
+from ..types import DType
 from .affine import indices_of, offset
 from .llvm_atomics import KINDS, neutral
 from .llvm_memory import Memory, Words
 from .llvm_ops import Arithmetic
-from .llvm_text import Writer, identifier, literal, llvm_type
+from .llvm_text import Writer, literal, llvm_type
 from .params import EntryPlan
 from .uniform import Flow
 from .walk import instructions, nodes
@@ -132,7 +132,7 @@ class Tables:
             long = w.op("long", f"icmp sge i64 {length}, {needed}")
             good = self._and(self._and(good, fits), long)
         touched = dict.fromkeys(a for i in instructions(self.entry.prologue, self.entry.body) if (a := _array(i)) is not None)
-        spans = {a: self._span(a) for a in touched} if len(touched) > 1 else {}
+        spans = {a: self.words.span(a) for a in touched} if len(touched) > 1 else {}
         for array in self.tables:
             for other in touched:
                 if other is not array:
@@ -143,26 +143,6 @@ class Tables:
 
     def _and(self, a: str, b: str) -> str:
         return b if a == "true" else self.w.op("good", f"and i1 {a}, {b}")
-
-    def _span(self, array: ArrayParam) -> tuple[str, str]:
-        """The first address of an array that is not empty, and the first one behind it."""
-        w, words, name = self.w, self.words, identifier(array.name)
-        low = w.op(f"{name}.low", f"ptrtoint ptr {words.pointer(array)} to i64")
-        high = w.op(f"{name}.high", f"add i64 {low}, {array.dtype.itemsize}")
-        for d in range(array.rank):
-            last = w.op("last", f"sub i64 {words.shape(array, d)}, 1")
-            if array.layout == Layout.CONTIGUOUS or (array.layout == Layout.INNER and d == array.rank - 1):
-                scale = words.scale(array, d) if array.layout == Layout.CONTIGUOUS else None
-                elements = last if scale is None else w.op("elements", f"mul i64 {last}, {scale}")
-                far = w.op("far", f"mul i64 {elements}, {array.dtype.itemsize}")
-            else:
-                far = w.op("far", f"mul i64 {last}, {words.stride(array, d)}")
-            low = w.op(f"{name}.low", f"add i64 {low}, {self._bound('smin', far)}")
-            high = w.op(f"{name}.high", f"add i64 {high}, {self._bound('smax', far)}")
-        return low, high
-
-    def _bound(self, which: str, value: str) -> str:
-        return self.arithmetic.call("bound", f"llvm.{which}.i64", "i64", [("i64", value), ("i64", "0")])
 
     # ---- begin and end
 

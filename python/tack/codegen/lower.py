@@ -29,7 +29,7 @@ from .legalize import reads
 from .lower_ops import Builder, floor_divide, int_pow, modulo, shift
 from .walk import CHECKED, Walk, instructions, run, variables_set
 
-__all__ = ["NATIVE_MATH", "PRIMITIVE", "LibraryCall", "Lowering", "MathLibrary", "frequent", "index_prologue"]
+__all__ = ["NATIVE_MATH", "PRIMITIVE", "LibraryCall", "Lowering", "MathLibrary", "copy_block", "frequent", "index_prologue"]
 
 MathLibrary = Callable[[str, DType], Function]
 LibraryCall = tuple[str, DType]  # the function's name and its float type
@@ -65,7 +65,7 @@ class Lowering:
     def block(self, block: Block) -> Block:
         """A lowered copy. Variables are shared with the original unless ``variables`` renames them."""
         if self.contract:
-            block = run(_copy(block, {}, {}))
+            block = run(copy_block(block, {}, {}))
             form_fma(Function("", [], block, []))
         return run(self._block(block))
 
@@ -180,7 +180,7 @@ class Lowering:
         return b.emit("get", result.type, (), result)
 
 
-def _copy(block: Block, values: dict[Instr, Instr], scopes: dict[Scope, Scope]) -> Walk[Block]:
+def copy_block(block: Block, values: dict[Instr, Instr], scopes: dict[Scope, Scope]) -> Walk[Block]:
     """A copy that shares nothing but variables and arrays."""
     out: list[Node] = []
     for node in block.body:
@@ -188,21 +188,21 @@ def _copy(block: Block, values: dict[Instr, Instr], scopes: dict[Scope, Scope]) 
             values[node] = Instr(node.op, node.type, tuple(values[a] for a in node.args), node.attr, node.loc)
             out.append(values[node])
         elif isinstance(node, If):
-            then = yield _copy(node.then, values, scopes)
-            orelse = yield _copy(node.orelse, values, scopes)
+            then = yield copy_block(node.then, values, scopes)
+            orelse = yield copy_block(node.orelse, values, scopes)
             out.append(If(values[node.cond], then, orelse, node.loc))
         elif isinstance(node, For):
-            body = yield _copy(node.body, values, scopes)
-            orelse = yield _copy(node.orelse, values, scopes)
+            body = yield copy_block(node.body, values, scopes)
+            orelse = yield copy_block(node.orelse, values, scopes)
             out.append(For(node.var, values[node.start], values[node.stop], values[node.step], body, orelse, node.loc))
         elif isinstance(node, While):
-            test = yield _copy(node.test, values, scopes)
-            body = yield _copy(node.body, values, scopes)
-            orelse = yield _copy(node.orelse, values, scopes)
+            test = yield copy_block(node.test, values, scopes)
+            body = yield copy_block(node.body, values, scopes)
+            orelse = yield copy_block(node.orelse, values, scopes)
             out.append(While(test, values[node.cond], body, orelse, node.loc))
         elif isinstance(node, Scope):
             scope = scopes[node] = Scope(Block(), node.label, node.loc)
-            scope.body = yield _copy(node.body, values, scopes)
+            scope.body = yield copy_block(node.body, values, scopes)
             out.append(scope)
         elif isinstance(node, Leave):
             out.append(Leave(scopes[node.scope], node.loc))

@@ -9,7 +9,7 @@ be checked then.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..ir.nodes import (
     ArrayParam,
@@ -236,7 +236,7 @@ class _Narrowing:
                 var = self._var(node.var)
                 body = yield self.block(node.body)
                 orelse = yield self.block(node.orelse)
-                out.append(For(var, bounds[0], bounds[1], bounds[2], body, orelse, node.loc))
+                out.append(replace(node, var=var, start=bounds[0], stop=bounds[1], step=bounds[2], body=body, orelse=orelse))
             elif isinstance(node, While):
                 test = yield self.block(node.test)
                 cond = self._value(node.cond, test.body)

@@ -94,7 +94,13 @@ class EntryPlan:
     block: Var | None = None
     indices: list[str] = field(default_factory=list)  # names of the loop's variables
     fast: bool = False  # floats may be combined in any order
+    plain: Block | None = None  # what the body was before lanes were to share the rounds of inner loops, instead of the iterations
     slots: Slots = field(default_factory=Slots)
+
+    @property
+    def by_rounds(self) -> bool:
+        """Whether lanes share the rounds of inner loops."""
+        return self.plain is not None
 
 
 @dataclass(slots=True)

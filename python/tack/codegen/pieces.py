@@ -13,7 +13,7 @@ from ..ir.nodes import Block, For, If, Instr, Node, Scope, Var, While
 from .uniform import Flow, Target
 from .walk import Walk, blocks_of, nodes, run
 
-__all__ = ["Division", "Piece", "divide"]
+__all__ = ["Division", "Piece", "divide", "is_large"]
 
 # In lines of LLVM IR, as estimated here. Measured on kernels of nine kinds (statements, branches, loops, calls): pieces of 2000 lines
 # compile fastest; with 500 the calls cost more than they save, with 8000 LLVM takes up to twice as long.
@@ -55,13 +55,18 @@ class Division:
 
 def divide(blocks: tuple[Block, ...], flow: Flow, root: set[Var]) -> Division | None:
     """Divides the blocks of an entry; None where they are small. ``root``: variables that the printer reads and sets outside of them."""
-    if sum(map(_own_size, nodes(*blocks))) <= _LARGE:
+    if not is_large(*blocks):
         return None
     out = Division()
     for block in blocks:
         run(_divide(block, flow, out))
     _place(blocks, out, root)
     return out
+
+
+def is_large(*blocks: Block) -> bool:
+    """Whether an entry of these blocks is divided."""
+    return sum(map(_own_size, nodes(*blocks))) > _LARGE
 
 
 def _own_size(node: Node) -> int:

@@ -5,6 +5,8 @@ different times, and what follows a jump that only some took. The body itself is
 region and those inside it never needs a mask for what is set in that very region, and is one scalar if only uniform values are set there.
 Nor does one that only a loop reads, which is set anew before each run of it, for what is set where all lanes that are off have left the
 loop: nobody looks at what becomes of their values, and the next round need not wait for the mask.
+
+Where lanes share the rounds of inner loops (``lane_loops``), nothing differs outside of these, and the body of such a loop is a region.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from dataclasses import dataclass, field
 
 from ..ir.nodes import Block, Break, Continue, For, If, Instr, Leave, LocalArray, Node, Scope, Var, While
 from .affine import Form, access, stride_of
+from .lane_loops import LaneLoop
 from .walk import Walk, nodes, run
 
 __all__ = ["Flow", "Target", "analyse"]
@@ -50,6 +53,7 @@ class _Analysis:
         self.flow = Flow(lanes)
         self.rank, self.inner_step = rank, inner_step
         self.root = root
+        self.counters: set[Var] = set()  # of loops whose rounds lanes share
         self.flow.varying |= root
         self.changed = False
         self.parent: list[int] = [0]
@@ -118,7 +122,9 @@ class _Analysis:
         flow = self.flow
         op = instr.op
         if op == "get":
-            return None if instr.attr in flow.varying else 0
+            return None if instr.attr in flow.varying else 1 if instr.attr in self.counters else 0
+        if op in ("fold", "chain"):
+            return 0
         if op == "index":
             if flow.pair is not None:
                 return None if instr.attr in (flow.pair - 1, flow.pair) else 0
@@ -146,7 +152,10 @@ class _Analysis:
             self._read(instr.attr)
         elif instr.op == "set":
             assert isinstance(instr.attr, Var)
-            self._set(instr.attr, region, instr, not flow.uniform(instr.args[0]))
+            if instr.args[0].op == "chain":  # takes account of the mask itself
+                self._touch(instr.attr, region)
+            else:
+                self._set(instr.attr, region, instr, not flow.uniform(instr.args[0]))
 
     def _read(self, var: Var) -> None:
         loops = tuple(loop for loop, _ in self.loops)
@@ -221,6 +230,9 @@ class _Analysis:
         if node in flow.divergent:
             inside = self._region(region)
             self.left[inside] = node
+        elif isinstance(node, LaneLoop):
+            inside = self._region(region)
+            self.counters.add(node.var)
         left: dict[Target, None]
         self.loops.append((node, inside))
         if isinstance(node, For):
@@ -284,6 +296,10 @@ def _find_vectors(flow: Flow, *blocks: Block) -> None:
                     want(*node.args[1:])
                 else:
                     want(*node.args)
+            elif node.op == "chain":
+                want(*node.args[1:])
+            elif node.op == "fold":
+                want(*node.args)
 
 
 def _memory_vectors(flow: Flow, node: Instr, want: object) -> None:

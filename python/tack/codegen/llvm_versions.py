@@ -1,0 +1,90 @@
+"""Tests which version of a body a launch runs: the one in 32 bits if its numbers allow that; and one iteration at a time, instead of lanes
+that go along rows, where rows are short or few, or where what is stored and what is loaded may be the same memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from ..ir.nodes import ArrayParam, For, Instr, ScalarParam
+from .lane_loops import ArrayPair
+from .llvm_body import WORDS, Body
+from .llvm_lane_loops import all_apart
+from .llvm_memory import Words
+from .llvm_text import Writer
+from .ranges import MOST, Assumption
+
+__all__ = ["all_fit", "prefers_plain"]
+
+_EVALUATED = frozenset({*WORDS, "const", "add", "sub", "mul", "neg", "min", "max", "cast", "select", "lt", "le", "gt", "ge", "eq", "ne"})
+
+
+def prefers_plain(body: Body, loops: Iterable[For], pairs: list[ArrayPair], rounds: int, iterations: int) -> str:
+    """i1, or nothing where lanes always do. ``body`` prints one iteration. So many ``rounds`` of the loops and so many ``iterations`` are
+    enough for lanes; a loop whose bounds are not known in front counts as long.
+    """
+    w = body.w
+    short = ""
+    for loop in loops:
+        needed = _in_order((loop.start, loop.stop))
+        if needed is None:
+            short = ""
+            break
+        for instr in needed:
+            body.instr(instr, None)
+        length = w.op("length", f"sub i64 {body.values.scalar(loop.stop)}, {body.values.scalar(loop.start)}")
+        few = w.op("short", f"icmp slt i64 {length}, {rounds}")
+        short = w.op("short", f"and i1 {short}, {few}") if short else few
+    tests = [short] if short else []
+    if iterations > 1:
+        tests.append(w.op("few", f"icmp slt i64 {w.op('iterations', 'sub i64 %end, %begin')}, {iterations}"))
+    good = all_apart(w, body.words, pairs)
+    if good:
+        tests.append(w.op("overlap", f"xor i1 {good}, true"))
+    result = ""
+    for test in tests:
+        result = w.op("plain", f"or i1 {result}, {test}") if result else test
+    return result
+
+
+def _in_order(values: Iterable[Instr]) -> list[Instr] | None:
+    """What the values are computed of, each after its arguments; None where that is not numbers of the launch alone."""
+    out: dict[Instr, None] = {}
+    stack = [(v, False) for v in values]
+    while stack:
+        value, ready = stack.pop()
+        if value in out:
+            continue
+        if value.op not in _EVALUATED:
+            return None
+        if ready:
+            out[value] = None
+        else:
+            stack.append((value, True))
+            stack += [(a, False) for a in value.args]
+    return list(out)
+
+
+def all_fit(w: Writer, words: Words, assumptions: Iterable[Assumption], ends: Callable[[int], list[str]]) -> str:
+    """i1: whether the launch's numbers are what the narrow body takes them for. ``ends``: the first and last index along a dimension."""
+    result = ""
+    for kind, *what in assumptions:
+        if kind == "arg":
+            param, lowest = what
+            assert isinstance(param, ScalarParam)
+            assert isinstance(lowest, int)
+            tests = [(words.scalar(param), lowest)]
+        elif kind == "shape":
+            array, dim = what
+            assert isinstance(array, ArrayParam)
+            assert isinstance(dim, int)
+            tests = [(words.shape(array, dim), 0)]
+        else:
+            (dim,) = what
+            assert isinstance(dim, int)
+            tests = [(v, -MOST) for v in ends(dim)]
+        for value, lowest in tests:
+            from_low = value if lowest == 0 else w.op("from", f"sub i64 {value}, {lowest}")
+            ok = w.op("fits", f"icmp ule i64 {from_low}, {MOST - lowest}")
+            result = w.op("fit", f"and i1 {result}, {ok}") if result else ok
+    return result

@@ -1,0 +1,242 @@
+"""Kernels with inner loops along rows: which loops lanes share, what is moved by tiles, and that the bits are those of plain code."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tack
+from tack.codegen import build_source
+from tack.compiler import _infer, target_of
+from tack.kernels import kernel_function
+from tack.mathlink import math as math_library
+
+FUZZ = Path(__file__).resolve().parents[1] / "fuzz"
+if str(FUZZ) not in sys.path:
+    sys.path.insert(0, str(FUZZ))
+
+import nests  # noqa: E402
+
+F = np.zeros((40, 50), np.float32)
+I = np.zeros((40, 50), np.int32)
+V = np.zeros(50, np.float32)
+
+
+def printed(kernel: Any, *args: Any, bits: int = 512) -> str:
+    """The LLVM IR for a machine of this vector width."""
+    arch = {512: "x86-64-v4", 256: "x86-64-v3", 128: "x86-64-v2"}[bits]
+    function = kernel_function(kernel)
+    device = tack.device("cpu")
+    ir = _infer(function, function.specialize(args, device))
+    return build_source(ir, replace(target_of(device, False), arch=arch, vector_bits=bits, simd=0), math_library).text
+
+
+def by_rounds(text: str) -> bool:
+    return "rounds of inner loops at a time" in text
+
+
+def moves_elements(text: str) -> bool:
+    return ".gather." in text or ".scatter." in text
+
+
+@tack.kernel
+def bias(a, b, out):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            out[i, j] = a[i, j] * 2.0 + b[j]
+
+
+@tack.kernel
+def row_sum(a, out):
+    for i in range(a.shape[0]):
+        s = tack.f32(0.0)
+        for j in range(a.shape[1]):
+            s += a[i, j]
+        out[i] = s
+
+
+@tack.kernel
+def count(a, out):
+    for i in range(a.shape[0]):
+        n = 0
+        for j in range(a.shape[1]):
+            if a[i, j] > 0:
+                n += a[i, j]
+        out[i] = n
+
+
+@tack.kernel(fast_math=True)
+def fast_sum(a, out):
+    for i in range(a.shape[0]):
+        s = tack.f32(0.0)
+        for j in range(a.shape[1]):
+            s += a[i, j]
+        out[i] = s
+
+
+@tack.kernel
+def prefix(a, out):
+    for i in range(a.shape[0]):
+        s = tack.f32(0.0)
+        for j in range(a.shape[1]):
+            s += a[i, j]
+            out[i, j] = s
+
+
+@tack.kernel
+def multiply(a, b, c):
+    for i in range(a.shape[0]):
+        for j in range(b.shape[1]):
+            s = tack.f32(0.0)
+            for k in range(a.shape[1]):
+                s += a[i, k] * b[k, j]
+            c[i, j] = s
+
+
+@tack.kernel
+def accumulate(a, b, c):
+    for i in range(a.shape[0]):
+        for k in range(a.shape[1]):
+            for j in range(b.shape[1]):
+                c[i, j] += a[i, k] * b[k, j]
+
+
+@tack.kernel
+def smooth(a):
+    for i in range(a.shape[0]):
+        for j in range(1, a.shape[1]):
+            a[i, j] = a[i, j] + a[i, j - 1]
+
+
+@tack.kernel
+def columns(a, out):
+    for j in range(a.shape[1]):
+        for i in range(a.shape[0]):
+            out[i, j] = a[i, j] * 2.0
+
+
+@tack.kernel
+def last(a, out):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            if a[i, j] < 0.0:
+                break
+            out[i, j] = a[i, j]
+
+
+@pytest.mark.parametrize("bits", [128, 256, 512])
+@pytest.mark.parametrize(
+    ("kernel", "args"),
+    [
+        (bias, (F, V, F.copy())),
+        (multiply, (F, F.T.copy(), F.copy())),
+        (accumulate, (F, F.T.copy(), F.copy())),
+    ],
+    ids=["bias", "multiply", "accumulate"],
+)
+def test_independent_rounds_are_shared_by_lanes(kernel: Any, args: tuple[Any, ...], bits: int) -> None:
+    text = printed(kernel, *args, bits=bits)
+    assert by_rounds(text)
+    assert not moves_elements(text)
+
+
+@pytest.mark.parametrize("bits", [256, 512])
+@pytest.mark.parametrize(("kernel", "args"), [(row_sum, (F, F[:, 0].copy())), (prefix, (F, F.copy()))], ids=["row_sum", "prefix"])
+def test_sums_in_order_take_tiles(kernel: Any, args: tuple[Any, ...], bits: int) -> None:
+    text = printed(kernel, *args, bits=bits)
+    assert not by_rounds(text)
+    assert "%tile0" in text
+    assert not moves_elements(text)
+    assert " fast " not in text and "reassoc" not in text
+
+
+def test_without_loads_of_parts_of_a_register_there_are_no_tiles() -> None:
+    assert "%tile0" not in printed(row_sum, F, F[:, 0].copy(), bits=128)
+
+
+def test_sums_in_any_order_are_by_lanes() -> None:
+    assert by_rounds(printed(fast_sum, F, F[:, 0].copy()))
+    assert by_rounds(printed(count, I, I[:, 0].copy()))
+    assert by_rounds(printed(count, I, I[:, 0].copy(), bits=256))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "args"), [(smooth, (F,)), (columns, (F, F.copy())), (last, (F, F.copy()))], ids=["smooth", "columns", "last"]
+)
+def test_other_loops_are_left_as_they_are(kernel: Any, args: tuple[Any, ...]) -> None:
+    """One whose rounds wait for each other, one that lanes already run along, one that ends early."""
+    text = printed(kernel, *args)
+    assert not by_rounds(text)
+    assert "%tile" not in text
+
+
+def test_a_kernel_without_such_loops_has_one_version() -> None:
+    @tack.kernel
+    def plain(a, out):
+        for i in range(a.shape[0]):
+            s = a[i] * 0.0
+            for j in range(9):
+                s = s * 0.5 + a[i]
+            out[i] = s
+
+    assert "along.rows" not in printed(plain, V, V.copy())
+
+
+def test_the_version_is_chosen_by_what_a_launch_brings() -> None:
+    text = printed(bias, F, V, F.copy())
+    assert "%overlap" in text and "%short" in text and "%few" in text
+
+
+def rows(n: int, m: int) -> Any:
+    return (np.random.default_rng(n * 100 + m).integers(-50, 50, (n, m)) / 8).astype(np.float32)
+
+
+@pytest.mark.parametrize("shape", [(1, 40), (3, 8), (40, 3), (17, 33), (16, 16), (64, 7), (33, 100), (5, 0)])
+def test_shapes(shape: tuple[int, int]) -> None:
+    a = rows(*shape)
+    out = np.zeros_like(a)
+    prefix(a, out)
+    expected = np.cumsum(a, axis=1, dtype=np.float32)
+    assert np.array_equal(out, expected)
+    sums = np.zeros(shape[0], np.float32)
+    row_sum(a, sums)
+    assert np.array_equal(sums, expected[:, -1] if shape[1] else sums * 0)
+    b = np.arange(shape[1], dtype=np.float32)
+    bias(a, b, out)
+    assert np.array_equal(out, a * 2 + b)
+    counts = np.zeros(shape[0], np.int32)
+    whole = a.astype(np.int32)
+    count(whole, counts)
+    assert np.array_equal(counts, np.where(whole > 0, whole, 0).sum(axis=1))
+
+
+@pytest.mark.parametrize("shift", [0, 1, 3])
+def test_overlapping_arrays(shift: int) -> None:
+    """Each round sees what earlier ones stored, wherever that was."""
+    held = rows(20, 60)
+    expected = held.copy()
+    for i in range(20):
+        s = np.float32(0)
+        for j in range(40):
+            s += expected[i, j]
+            expected[i, j + shift] = s
+    prefix(held[:, :40], held[:, shift : 40 + shift])
+    assert np.array_equal(held, expected)
+
+
+def test_what_no_round_stores_stays() -> None:
+    held = np.full((20, 64), 7, np.float32)
+    prefix(rows(20, 37), held[:, 3:40])
+    bias(rows(20, 5), np.zeros(5, np.float32), held[:, 50:55])
+    assert (held[:, :3] == 7).all() and (held[:, 40:50] == 7).all() and (held[:, 55:] == 7).all()
+
+
+@pytest.mark.parametrize("first", range(0, 60, 12))
+def test_random_nests(first: int) -> None:
+    found = next(nests.run(first, 12), None)
+    assert found is None, str(found)
