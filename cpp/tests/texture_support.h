@@ -40,13 +40,14 @@ long alive_with_textures(const Driver& driver) {
   return driver.alive() + driver.count("arrays") + driver.count("textures");
 }
 
-/// Textures of every kind sample as they are made, those that are too wide are left to software, and all is given back.
-template <class Driver>
-void check_textures(const Kind& kind, const Driver& driver) {
-  const long before = alive_with_textures(driver);
+/// Textures of every kind sample as they are made, those that are too wide are left to software, and all is given back. `look(texture)`: as
+/// look_source. `alive()`, `held()`: the driver's objects, and those among them that are textures', of which each has two.
+template <class Look, class Alive, class Held>
+void check_textures(const Config& config, const std::string& type, const StandIn& driver, Look look, Alive alive, Held held) {
+  const long before = alive();
   {
-    const auto runtime = Runtime::create(config_of(kind));
-    const auto device = runtime->device(kind.type);
+    const auto runtime = Runtime::create(config);
+    const auto device = runtime->device(type);
     const std::int64_t shape[] = {1, 1, 4}, strides[] = {16, 16, 4}, one[] = {4};
     const std::vector<float> given{1, 2, 3, 4};
     const Array texels = Array::empty(device, f32, shape), out = vector_of(device, 1, 0.0f);
@@ -59,7 +60,7 @@ void check_textures(const Kind& kind, const Driver& driver) {
                                                  {Interp::linear, Wrap::repeat, 1.5f}}) {
       const Texture texture(device, texels, interp, wrap);
       CHECK(texture.hardware());
-      const auto kernel = device->build(look_source(kind, texture), {});
+      const auto kernel = device->build(look(texture), {});
       kernel->launch(std::vector{Argument(out), Argument(texture), Argument(0.0)});
       float found = 0.0f;
       out.read(&found, one);
@@ -67,18 +68,25 @@ void check_textures(const Kind& kind, const Driver& driver) {
     }
     {
       const Texture texture(device, texels, Interp::linear, Wrap::clamp);
-      CHECK(driver.count("textures") == 1);
-      const auto kernel = device->build(look_source(kind, texture), {});
+      CHECK(held() == 2);
+      const auto kernel = device->build(look(texture), {});
       kernel->launch(std::vector{Argument(out), Argument(texture), Argument(0.0)});
     }  // while the launch may still be queued
-    CHECK(driver.count("textures") + driver.count("arrays") == 0);
+    CHECK(held() == 0);
     const std::int64_t wide[] = {1, 1, device->capabilities().max_image[2] + std::int64_t{1}};
     const Array row = Array::empty(device, f32, wide);
     CHECK_FALSE(Texture(device, row, Interp::linear, Wrap::clamp).hardware());
     device->synchronize();
   }
-  CHECK(alive_with_textures(driver) == before);
+  CHECK(alive() == before);
   CHECK(driver.reports() == "");
+}
+
+template <class Driver>
+void check_textures(const Kind& kind, const Driver& driver) {
+  check_textures(
+      config_of(kind), kind.type, driver, [&](const Texture& texture) { return look_source(kind, texture); },
+      [&] { return alive_with_textures(driver); }, [&] { return driver.count("arrays") + driver.count("textures"); });
 }
 
 }  // namespace tack::test

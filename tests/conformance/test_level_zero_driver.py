@@ -125,7 +125,7 @@ def driver() -> Any:
 
 @pytest.mark.parametrize(
     ("name", "f64", "images"),
-    [("skl", True, True), ("dg1", False, True), pytest.param("pvc", True, False, marks=pytest.mark.long)],
+    [("skl", True, True), ("dg1", False, True), ("pvc", True, False)],
 )
 def test_every_call_passes_the_drivers_validation(name: str, f64: bool, images: bool, tmp_path: Path) -> None:
     driver()
@@ -134,12 +134,14 @@ def test_every_call_passes_the_drivers_validation(name: str, f64: bool, images: 
     assert said_on(name, file).endswith("done")
 
 
-def said_on(name: str, file: Path, loader: str = "") -> str:
+def said_on(name: str, file: Path, loader: str = "", hardware: str = "") -> str:
     """What a program prints on the driver that believes to have this GPU. Nothing else may say anything, and least of all a complaint."""
     without_hardware = {
         "NEOReadDebugKeys": "1",
         "SetCommandStreamReceiver": "1",
         "ProductFamilyOverride": name,
+        # Slices, sub-slices and units of a PVC: without hardware the driver takes it to have none, and groups of no threads.
+        "HardwareInfoOverride": hardware or ("8x8x8" if name == "pvc" else "default"),
         "AUBDumpCaptureFileName": os.devnull,
         "ZE_ENABLE_VALIDATION_LAYER": "1",
         "ZE_ENABLE_PARAMETER_VALIDATION": "1",
@@ -151,6 +153,15 @@ def said_on(name: str, file: Path, loader: str = "") -> str:
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr == "", "the driver, the validation layer or tack's log says something"
     return done.stdout.rstrip()
+
+
+def test_a_gpu_whose_groups_have_no_threads_is_none(tmp_path: Path) -> None:
+    """As the driver says of a PVC where it has no hardware to look at."""
+    driver()
+    file = tmp_path / "program.py"
+    file.write_text('import tack\ntry:\n    tack.device("level_zero")\nexcept RuntimeError as error:\n    print(error)\n')
+    said = said_on("pvc", file, hardware="default")
+    assert said.startswith("Cannot start the 'level_zero' device: missing dependency.") and "has a thread." in said
 
 
 def test_the_driver_gets_back_what_it_made(tmp_path: Path) -> None:

@@ -65,6 +65,7 @@ void Device::ask() {
   if (capabilities_.supports_images) capabilities_.max_image.fill(images.max_3d);
   capabilities_.f32_denormals = (modules.fp32_flags & abi::fp_flag_denorm) != 0;
   capabilities_.max_group = std::min(compute.max_group, compute.max_group_x);
+  if (capabilities_.max_group == 0) throw Api::unavailable(text("The driver says that no group of ", properties.name, " has a thread."));
   capabilities_.block = std::min(capabilities_.block, capabilities_.max_group);
   capabilities_.shared_bytes = compute.shared_bytes;
   capabilities_.max_iterations = std::uint64_t{compute.max_groups_x} * capabilities_.block;
@@ -115,9 +116,7 @@ void Device::launch(const LaunchCommand& command) {
       if (entry.sizes[i] != Module::texture) {
         give(entry.sizes[i], &command.words[i]);
       } else {
-        const Texture::Handles& handles = Texture::handles_of(command.words[i]);
-        give(sizeof handles.image, &handles.image);
-        give(sizeof handles.sampler, &handles.sampler);
+        for (const std::uint64_t& handle : Texture::arguments_of(command.words[i])) give(sizeof handle, &handle);
       }
     }
   });

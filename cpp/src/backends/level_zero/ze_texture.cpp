@@ -34,14 +34,15 @@ Texture::Texture(const Context& context, Stream& stream, std::array<std::size_t,
   image.width = all_.width;
   image.height = all_.height;
   image.depth = all_.depth;
-  handles_.image = context.make_image(image);
+  image_ = context.make_image(image);
   try {
     const abi::SamplerDesc sampler = describe(sampling);
-    driver()("make a sampler", driver().sampler_create, context.handle(), context.device(), &sampler, &handles_.sampler);
+    driver()("make a sampler", driver().sampler_create, context.handle(), context.device(), &sampler, &sampler_);
   } catch (...) {
-    driver().release(context.log(), "free a texture", driver().image_destroy, handles_.image);
+    driver().release(context.log(), "free a texture", driver().image_destroy, image_);
     throw;
   }
+  arguments_ = {std::bit_cast<std::uint64_t>(image_), std::bit_cast<std::uint64_t>(sampler_)};
 }
 
 Texture::~Texture() {
@@ -54,16 +55,16 @@ Texture::~Texture() {
     Driver::log_failure(context_.log(), error);
     return;
   }
-  driver().release(context_.log(), "free a sampler", driver().sampler_destroy, handles_.sampler);
-  driver().release(context_.log(), "free a texture", driver().image_destroy, handles_.image);
+  driver().release(context_.log(), "free a sampler", driver().sampler_destroy, sampler_);
+  driver().release(context_.log(), "free a texture", driver().image_destroy, image_);
 }
 
-std::uint64_t Texture::handle() const noexcept { return std::bit_cast<std::uintptr_t>(&handles_); }
+std::uint64_t Texture::handle() const noexcept { return std::bit_cast<std::uintptr_t>(&arguments_); }
 
-const Texture::Handles& Texture::handles_of(std::uint64_t handle) noexcept {
-  return *std::bit_cast<const Handles*>(static_cast<std::uintptr_t>(handle));
+const Texture::Arguments& Texture::arguments_of(std::uint64_t handle) noexcept {
+  return *std::bit_cast<const Arguments*>(static_cast<std::uintptr_t>(handle));
 }
 
-void Texture::update(const void* texels) { stream_.copy_to_image(handles_.image, texels, all_); }
+void Texture::update(const void* texels) { stream_.copy_to_image(image_, texels, all_); }
 
 }  // namespace tack::level_zero

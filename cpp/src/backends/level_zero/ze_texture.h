@@ -13,11 +13,9 @@ namespace tack::level_zero {
 /// Lives no longer than its device. Thread-safe as TextureImpl.
 class Texture final : public TextureImpl {
  public:
-  /// What a kernel is given for a texture: two arguments, in this order. TextureImpl::handle is the address of one.
-  struct Handles {
-    abi::Image image = nullptr;
-    abi::Sampler sampler = nullptr;
-  };
+  /// What a kernel is given for a texture: two arguments, the handles of the image and of the sampler. TextureImpl::handle is their
+  /// address.
+  using Arguments = std::array<std::uint64_t, 2>;
 
   /// `shape`: depth, height, width. Throws Error(out_of_memory).
   Texture(const Context& context, Stream& stream, std::array<std::size_t, 3> shape, Sampling sampling);
@@ -26,7 +24,7 @@ class Texture final : public TextureImpl {
   Texture& operator=(const Texture&) = delete;
 
   std::uint64_t handle() const noexcept override;
-  static const Handles& handles_of(std::uint64_t handle) noexcept;
+  static const Arguments& arguments_of(std::uint64_t handle) noexcept;
   void update(const void* texels) override;
 
  private:
@@ -35,7 +33,9 @@ class Texture final : public TextureImpl {
   const Context& context_;
   Stream& stream_;
   const abi::ImageRegion all_;
-  Handles handles_;
+  abi::Image image_ = nullptr;
+  abi::Sampler sampler_ = nullptr;
+  Arguments arguments_{};
 };
 
 }  // namespace tack::level_zero
