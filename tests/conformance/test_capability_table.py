@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from language import define
 
 import tack
 from tack import _runtime
@@ -166,14 +168,6 @@ def counts(data):
         tack.atomic_add(data, 0, data[i])
 
 
-@tack.kernel
-def reverses(data):
-    for i in range(data.shape[0]):
-        if False:
-            tack.barrier()
-        data[i] = 0
-
-
 @pytest.mark.parametrize(("kind", "arch"), TARGETS, ids=lambda v: str(v))
 def test_what_a_target_lacks_is_refused_in_the_documented_words(kind: str, arch: str) -> None:
     can, target, title = described(kind, arch), f"{kind}:{arch}", title_of(kind)
@@ -195,14 +189,47 @@ def test_what_a_target_lacks_is_refused_in_the_documented_words(kind: str, arch:
             assert ", ".join(f"tack.{name}" for name in sorted(can.atomic_dtypes)) in str(refused.value)
 
 
-def test_workgroups_on_the_cpu_are_refused_in_a_branch_that_never_runs() -> None:
-    cpu = tack.device("cpu")
-    data, compiled = tack.ones(4, device=cpu), cpu.compiled
-    with pytest.raises(RuntimeError, match=r"(?s)Kernel 'reverses' uses tack.barrier, which is not supported on CPU") as call:
-        reverses(data)
+def test_the_refusal_of_a_type_is_the_pages_word_for_word() -> None:
+    (example,) = re.findall(r"^TypeError: (Kernel 'my_kernel': .*?)\n\n", page(), re.MULTILINE | re.DOTALL)
+    my_kernel = define("@tack.kernel\ndef my_kernel(data):\n    for i in range(data.shape[0]):\n        data[i] = 0.0\n")["my_kernel"]
+    with pytest.raises(TypeError) as caught:
+        tack.compile(my_kernel, tack.f64[:], target="metal:apple7")
+    assert str(caught.value) == " ".join(example.split())
+
+
+GROUPS = {
+    "tack.shared": "s = tack.shared(tack.f32, 4)",
+    "tack.shared_like": "s = tack.shared_like(data, 4)",
+    "tack.barrier": "tack.barrier()",
+    "tack.thread_id": "t = tack.thread_id()",
+    "tack.block_sum": "t = tack.block_sum(data[i])",
+    "tack.block_min": "t = tack.block_min(data[i])",
+    "tack.block_max": "t = tack.block_max(data[i])",
+}
+
+
+def test_the_page_names_these_primitives() -> None:
+    (named,) = re.findall(r"Kernels that use (.*?) are rejected on CPU before anything is compiled or run", page())
+    assert set(re.findall(r"tack\.\w+", named)) == set(GROUPS)
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_workgroups_on_the_cpu_are_refused_in_a_branch_that_never_runs(name: str) -> None:
+    text = f"""
+        @tack.kernel
+        def never(data):
+            for i in range(data.shape[0]):
+                if False:
+                    {GROUPS[name]}
+                data[i] = 0.0
+    """
+    never, cpu = define(textwrap.dedent(text))["never"], tack.device("cpu")
+    data, compiled, refusal = tack.ones(4, device=cpu), cpu.compiled, rf"(?s)Kernel 'never' uses {name}, which is not supported on CPU"
+    with pytest.raises(RuntimeError, match=refusal) as call:
+        never(data)
     assert not isinstance(call.value, NotImplementedError)
-    with pytest.raises(NotImplementedError, match=r"(?s)Kernel 'reverses' uses tack.barrier, which is not supported on CPU"):
-        tack.inspect(reverses, data)
+    with pytest.raises(NotImplementedError, match=refusal):
+        tack.inspect(never, data)
     assert cpu.compiled == compiled and data.tolist() == [1.0] * 4
 
 
