@@ -97,7 +97,7 @@ void Queue::run(std::unique_lock<std::mutex>& lock, const TaskPtr& task) {
   task->work = nullptr;
   task->after.clear();
   task->done = true;
-  if (pending_.front() == task) {
+  if (!pending_.empty() && pending_.front() == task) {  // a queue that was stopped meanwhile has none left
     pending_.pop_front();
   } else {
     std::erase(pending_, task);
