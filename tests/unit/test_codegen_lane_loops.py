@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tack
-from tack.codegen import build_source
+from tack.codegen import build_source, cost
 from tack.compiler import _infer, target_of
 from tack.kernels import kernel_function
 from tack.mathlink import math as math_library
@@ -226,6 +226,37 @@ def test_overlapping_arrays(shift: int) -> None:
             s += expected[i, j]
             expected[i, j + shift] = s
     prefix(held[:, :40], held[:, shift : 40 + shift])
+    assert np.array_equal(held, expected)
+
+
+@pytest.mark.parametrize("step", [0, 4, 8])
+def test_views_whose_elements_overlap(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``step``: bytes from round to round: the same elements, windows that slide, and elements of its own."""
+    monkeypatch.setattr(cost, "_CLEARLY", 100.0)  # for elements so far apart, lanes would rather take rows
+
+    @tack.kernel
+    def add(x, out):
+        for i in range(x.shape[0]):
+            for j in range(x.shape[1]):
+                v = tack.sqrt(abs(x[i, j]))
+                for _ in (1, 2, 3, 4, 5, 6, 7, 8):  # enough for lanes to pay in spite of scattered elements
+                    v = tack.sqrt(v + 1.0)
+                out[i, j, 0] += v
+                out[i, j, 1] += v
+
+    x = rows(20, 40)
+    held = np.zeros((20, 100), np.float32)
+    expected = held.copy()
+    windows = [np.lib.stride_tricks.as_strided(a, (20, 40, 2), (400, step, 4)) for a in (held, expected)]
+    assert by_rounds(printed(add, x, windows[0]))
+    v = np.sqrt(np.abs(x))
+    for _ in range(8):
+        v = np.sqrt(v + np.float32(1))
+    for i in range(20):
+        for j in range(40):
+            windows[1][i, j, 0] += v[i, j]
+            windows[1][i, j, 1] += v[i, j]
+    add(x, windows[0])
     assert np.array_equal(held, expected)
 
 

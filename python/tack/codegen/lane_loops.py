@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 
 from ..ir.arith import identity
 from ..ir.nodes import ArrayParam, Block, Break, Continue, For, If, Instr, Leave, Node, Scope, ScratchArray, Var, While
-from ..types import i64
+from ..types import Layout, i64
 from .affine import constant, indices_of
 from .params import EntryPlan
 from .walk import EFFECTS, Walk, blocks_of, instructions, nodes, run, variables_set
@@ -117,7 +117,7 @@ class RoundsOfLoop:
         self._keys: dict[Instr, object] = {}
 
     def pairs(self) -> list[ArrayPair] | None:
-        """The arrays that must lie apart; None where a round may touch what another one stores."""
+        """The arrays that must lie apart (one with itself: its elements must); None where a round may touch what another one stores."""
         accesses: list[tuple[ArrayParam, Instr]] = []
         for instr in instructions(self.loop.body):
             if instr.op in _MEMORY:
@@ -141,7 +141,8 @@ class RoundsOfLoop:
                 key = (array, other) if array.index < other.index else (other, array)
                 alike = (array.dtype, array.rank, array.layout) == (other.dtype, other.rank, other.layout)
                 pairs[key] = pairs.get(key, True) and apart and alike
-        return [(a, b, same) for (a, b), same in pairs.items()]
+        views = dict.fromkeys(a for a, _ in stores if a.layout != Layout.CONTIGUOUS)
+        return [*((a, b, same) for (a, b), same in pairs.items()), *((a, a, True) for a in views)]
 
     def _apart(self, store: Instr, other: Instr) -> bool:
         """Whether accesses of different rounds, to one array, never meet."""

@@ -94,14 +94,41 @@ def all_apart(w: Writer, words: Words, pairs: list[ArrayPair]) -> str:
     """i1 of the entry block: whether the arrays of each pair lie apart, or are the same where that will do. Empty for no pairs."""
     result = ""
     for one, other, same in pairs:
-        (low, high), (other_low, other_high) = words.span(one), words.span(other)
-        before = w.once("before", f"icmp ule i64 {high}, {other_low}")
-        after = w.once("after", f"icmp ule i64 {other_high}, {low}")
-        good = w.once("apart", f"or i1 {before}, {after}")
-        if same:
-            good = w.once("apart", f"or i1 {good}, {_same(w, words, one, other)}")
+        if one is other:
+            good = _has_room(w, words, one)
+        else:
+            (low, high), (other_low, other_high) = words.span(one), words.span(other)
+            before = w.once("before", f"icmp ule i64 {high}, {other_low}")
+            after = w.once("after", f"icmp ule i64 {other_high}, {low}")
+            good = w.once("apart", f"or i1 {before}, {after}")
+            if same:
+                good = w.once("apart", f"or i1 {good}, {_same(w, words, one, other)}")
         result = w.once("apart", f"and i1 {result}, {good}") if result else good
     return result
+
+
+def _has_room(w: Writer, words: Words, array: ArrayParam) -> str:
+    """Whether no two elements of a view overlap, as those of one that is repeated or of windows that slide over each other do: of two
+    dimensions, a step along one passes over all of the other."""
+    size = array.dtype.itemsize
+    steps: list[str] = []
+    results: list[str] = []
+    for d in range(array.rank):
+        stride = str(size) if array.layout == Layout.INNER and d == array.rank - 1 else words.stride(array, d)
+        down = w.once("down", f"icmp slt i64 {stride}, 0")
+        steps.append(w.once("step", f"select i1 {down}, i64 {w.once('back', f'sub i64 0, {stride}')}, i64 {stride}"))
+        one = w.once("single", f"icmp sle i64 {words.shape(array, d)}, 1")
+        results.append(w.once("room", f"or i1 {one}, {w.once('wide', f'icmp uge i64 {steps[d]}, {size}')}"))
+        for e in range(d):
+            either = w.once("room", f"or i1 {one}, {w.once('single', f'icmp sle i64 {words.shape(array, e)}, 1')}")
+            for x, y in ((d, e), (e, d)):
+                whole = w.once("whole", f"mul i64 {steps[y]}, {words.shape(array, y)}")
+                either = w.once("room", f"or i1 {either}, {w.once('over', f'icmp uge i64 {steps[x]}, {whole}')}")
+            results.append(either)
+    good = results[0]
+    for result in results[1:]:
+        good = w.once("room", f"and i1 {good}, {result}")
+    return good
 
 
 def _same(w: Writer, words: Words, one: ArrayParam, other: ArrayParam) -> str:
