@@ -90,8 +90,7 @@ def sums_of_bytes(o, a):
         o[i, j] = s
 
 
-@case(lambda: (np.zeros(1 << 17, "u4"), random(1 << 17, 1 << 31, 3, "u4"), random(1 << 17, 1 << 31, 4, "u4")))
-def divisors_of_32_bits(o, x, y):
+def divisors(o, x, y):
     for i in range(x.shape[0]):
         a = x[i]
         b = y[i]
@@ -100,14 +99,15 @@ def divisors_of_32_bits(o, x, y):
         o[i] = a
 
 
-@case(lambda: (np.zeros(1 << 16, "u8"), random(1 << 16, 1 << 62, 3, "u8"), random(1 << 16, 1 << 62, 4, "u8")))
-def divisors_of_64_bits(o, x, y):
-    for i in range(x.shape[0]):
-        a = x[i]
-        b = y[i]
-        while b != 0:
-            a, b = b, a % b
-        o[i] = a
+for bits in (32, 64):
+    MORE[f"divisors of {bits} bits"] = (
+        divisors,
+        lambda n=1 << 17 if bits == 32 else 1 << 16, high=1 << (bits - 2), t=f"u{bits // 8}": (
+            np.zeros(n, t),
+            random(n, high, 3, t),
+            random(n, high, 4, t),
+        ),
+    )
 
 
 @case(lambda: (np.zeros(1 << 17, "i4"),))

@@ -255,7 +255,7 @@ def main() -> None:
     parser.add_argument("--docs", action="store_true", help="put the tables into docs/benchmarks.md")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--budget", type=float, default=0.25, help="seconds per case, peer and round")
-    parser.add_argument("--parts", default="call,loops,start,fanout,lanes")
+    parser.add_argument("--parts", default="call,loops,start,fanout,lanes,rows")
     parser.add_argument("--cases", default=",".join(CASES))
     parser.add_argument("--peers", default=",".join(PEERS))
     args = parser.parse_args()
@@ -308,9 +308,10 @@ def main() -> None:
         lines += [*header("what", names), row("ten distinct 40-line kernels, compiled and called", cold, names), ""]
     if "fanout" in parts:
         lines += ["### Handing work to two threads", "", fan_out(args.rounds)]
-    if "lanes" in parts:
-        answer = subprocess.run([sys.executable, str(HERE / "lanes.py")], capture_output=True, text=True)
-        lines += ["### Lanes beside simd=1", "", answer.stdout or answer.stderr]
+    for part, title in (("lanes", "Lanes beside simd=1"), ("rows", "Loops along rows, one thread")):
+        if part in parts:
+            answer = subprocess.run([sys.executable, str(HERE / f"{part}.py")], capture_output=True, text=True)
+            lines += [f"### {title}", "", answer.stdout or answer.stderr]
     text = "\n".join(lines) + "\n"
     print(text)
     if args.out:
