@@ -13,23 +13,25 @@ import tack
 
 FUZZ = Path(__file__).resolve().parents[1] / "fuzz"
 
-pytestmark = pytest.mark.needs("queue", "f64")  # the CPU's own are in tests/unit/test_fuzz_quick.py
+# The CPU's own are in tests/unit/test_fuzz_quick.py.
 
 
 def run(device: tack.Device, seed: int, count: int, timeout: int) -> None:
     """In a process of its own, so that a crash is a failure that names its seeds."""
     command = [sys.executable, "-X", "faulthandler", str(FUZZ / "kernels.py"), "--device", device.type]
-    command += ["--seed", str(seed), "--count", str(count), "--batch", "20", "--progress"]
+    command += ["--seed", str(seed), "--count", str(count), "--batch", "24", "--progress"]
     done = subprocess.run(command, env={**os.environ, "TACK_CACHE": "0"}, capture_output=True, text=True, timeout=timeout, check=False)
     assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-6000:]}\nAgain, made small: {' '.join(command[3:])} --shrink"
     assert f"{count} programs, 0 of them differ" in done.stdout
 
 
-@pytest.mark.parametrize("seed", range(2_000_000, 2_000_200, 25))
+@pytest.mark.needs("queue", "f64")
+@pytest.mark.parametrize("seed", [2_000_000, 2_000_100])
 def test_random_kernels(device: tack.Device, seed: int) -> None:
-    run(device, seed, 25, 600)
+    run(device, seed, 100, 1800)
 
 
+@pytest.mark.needs("queue")
 @pytest.mark.long
 def test_many_random_kernels(device: tack.Device) -> None:
-    run(device, 3_000_000, 5_000, 4 * 3600)
+    run(device, 3_000_000, 2_000, 4 * 3600)

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import argparse
 import copy
+import itertools
 import re
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -32,10 +33,10 @@ BATCH = 8
 WAYS = 1  # of running a batch on the CPU: most of the time goes into compiling, and batches take turns
 
 
-def batches(seed: int, count: int, size: int = BATCH) -> Iterator[list[int]]:
+def batches(seeds: Iterable[int], size: int = BATCH) -> Iterator[list[int]]:
     """The seeds of programs that are compiled together: those of one width of weak floats, with the same oracles."""
     waiting: dict[tuple[bool, bool], list[int]] = {}
-    for s in range(seed, seed + count):
+    for s in seeds:
         group = waiting.setdefault((is_wide(s), is_fused(s)), [])
         group.append(s)
         if len(group) == size:
@@ -55,6 +56,11 @@ class Target:
     def __init__(self, device: tack.Device | None) -> None:
         self.device = device
         self.atomics = INTS if device is None else tuple(t for t in INTS if t in device.atomic_dtypes)
+
+    def seeds(self, first: int, count: int) -> Iterator[int]:
+        """The first ``count`` programs that it can have, from one on: without f64 where there is none."""
+        narrow = self.device is not None and not self.device.supports_f64
+        return itertools.islice((s for s in itertools.count(first) if not (narrow and is_wide(s))), count)
 
     def program(self, seed: int, row: int = 0) -> Program:
         return generate(seed, row, atomics=self.atomics)
@@ -135,7 +141,7 @@ def main() -> int:
     options = parser.parse_args()
     target = Target(tack.device(options.device) if options.device else None)
     start, done, bad = time.monotonic(), 0, 0
-    for number, seeds in enumerate(batches(options.seed, options.count, options.batch)):
+    for number, seeds in enumerate(batches(target.seeds(options.seed, options.count), options.batch)):
         ways = ALL_WAYS if options.all_ways else ways_of(number)
         if options.progress:
             print(f"seeds {seeds}", flush=True)
