@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -75,15 +76,30 @@ def _cache(options: argparse.Namespace) -> int:
     return 0
 
 
+def _at_least(least: int) -> Callable[[str], int]:
+    """The type of an option: a whole number from ``least`` on."""
+
+    def number(text: str) -> int:
+        value = int(text)
+        if value < least:
+            raise argparse.ArgumentTypeError(f"{value} is less than {least}")
+        return value
+
+    number.__name__ = "whole number"  # what argparse calls it where it is none
+    return number
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Runs a command; answers the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tack", description="Tack: compute kernels as decorated Python functions.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     demo = commands.add_parser("demo", help="run kernels over a photograph, check them against NumPy, write a PNG, print what each took")
     demo.add_argument("--output", type=Path, default=Path("tack-demo.png"), metavar="FILE", help="the PNG to write (default: %(default)s)")
-    demo.add_argument("--size", type=int, default=1200, metavar="N", help="pixels of the longer side (default: %(default)s)")
+    demo.add_argument("--size", type=_at_least(8), default=1200, metavar="N", help="pixels of the longer side (default: %(default)s)")
     demo.add_argument("--image", type=Path, metavar="FILE", help="another picture than the one of the extra 'demo'")
-    demo.add_argument("--repeats", type=int, default=7, metavar="N", help="calls after the first, whose best counts (default: %(default)s)")
+    demo.add_argument(
+        "--repeats", type=_at_least(1), default=7, metavar="N", help="calls after the first, whose best counts (default: %(default)s)"
+    )
     demo.set_defaults(run=_demo)
     commands.add_parser("devices", help="list the devices, and what is missing for the others").set_defaults(run=_devices)
     config = commands.add_parser("config", help="list every setting with its value")

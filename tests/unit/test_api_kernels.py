@@ -291,3 +291,19 @@ def test_the_demo_runs_and_writes_its_picture(tmp_path: Path) -> None:
     with image.open(out) as made:
         width, height = made.size
     assert height == 60 and width > 180
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--output", "nowhere/x.png"), "there is no folder nowhere"),
+        (("--size", "-5"), "-5 is less than 8"),
+        (("--repeats", "0"), "0 is less than 1"),
+        (("--size", "many"), "invalid whole number value: 'many'"),
+    ],
+    ids=lambda value: value[1] if isinstance(value, tuple) else "",
+)
+def test_the_demo_says_what_is_wrong_with_its_options_at_once(options: tuple[str, ...], says: str, tmp_path: Path) -> None:
+    pytest.importorskip("rich")
+    done = subprocess.run([sys.executable, "-m", "tack", "demo", *options], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode != 0 and says in done.stderr and "Traceback" not in done.stderr

@@ -214,3 +214,41 @@ def test_a_daemon_thread_in_a_kernel_does_not_crash_the_end_of_the_process(tmp_p
         [sys.executable, str(file)], capture_output=True, text=True, timeout=120, env={**os.environ, "TACK_CACHE": "0"}, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+
+
+@tack.kernel
+def of_another_library(out):
+    for i in tack.prange(len(out)):
+        out[i] = 1
+
+
+@tack.kernel
+def asks_for_types(out):
+    for i in range(len(out)):
+        out[i] = isinstance(out[i], float)
+
+
+@tack.kernel
+def gammas(out):
+    for i in range(len(out)):
+        out[i] = math.gamma(out[i])
+
+
+@tack.kernel
+def halves(out):
+    for i in range(len(out)):
+        out[i] = tack.f16(out[i])
+
+
+@pytest.mark.parametrize(
+    ("kernel", "cure"),
+    [
+        (of_another_library, "Write for i in range(n): the outer loop of a kernel is parallel."),
+        (asks_for_types, "compare x.dtype == tack.f32"),
+        (gammas, "as a @tack.func"),
+        (halves, "There are no floats of 16 bits"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_names_that_people_look_for_have_a_cure(out: np.ndarray, kernel: object, cure: str) -> None:
+    assert cure in refusal(kernel, out)

@@ -71,6 +71,8 @@ def _compare(name: str, got: Any, want: Any, tolerance: float) -> str:
 
 def run(output: Path, size: int, image: Path | None, repeats: int) -> int:
     """The whole demo. Writes ``output``; answers the exit status. SystemExit says what is missing or wrong."""
+    if not output.parent.is_dir():
+        raise SystemExit(f"--output {output}: there is no folder {output.parent}")
     console = Console()
     console.width = max(console.width, 128)  # rows that a narrow terminal wraps are better than figures cut off
     source = image if image is not None else find_picture()
@@ -159,14 +161,19 @@ def run(output: Path, size: int, image: Path | None, repeats: int) -> int:
         lambda: reference.glow(sharp_host, escaped, LIMIT, STRENGTH), 1.0,
     )  # fmt: skip
 
-    write_comparison(output, before, result.numpy())
+    try:
+        write_comparison(output, before, result.numpy())
+    except (OSError, ValueError) as error:  # the latter for an ending that is no picture's
+        raise SystemExit(f"--output {output}: {error}") from None
     console.print(_table(rows))
     console.print(f"{len(rows)} kernels, all as NumPy has it; the picture before and after: [bold]{output}[/bold]")
     return 0
 
 
 def _table(rows: list[Row]) -> Table:
-    table = Table(title=None)
+    table = Table(
+        caption="ms: the best of some calls. op: an addition, multiplication or comparison. NumPy: the same on the whole array, once"
+    )
     for heading in ("kernel", "elements", "ms", "rate", "first call", "NumPy ms", "times faster", "check"):
         table.add_column(heading, justify="left" if heading in ("kernel", "first call", "check") else "right", no_wrap=True)
     for row in rows:

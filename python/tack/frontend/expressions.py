@@ -506,7 +506,7 @@ class Expressions(Operators):
         if path is None or not isinstance(thing, Num) or path[0] in self.frame.fn.bits:
             return thing
         meaning: Meaning | None = self.frame.environment.lookup(path[0])
-        if meaning is None and path[0][0] == ":":  # a dtype's name, perhaps, that a factory has: ignoring it would change results without a word
+        if meaning is None and path[0][0] == ":":  # a factory's dtype, perhaps: ignoring it would change results in silence
             self.fail(
                 f"nothing is known of the annotation '{'.'.join(path[0].split(':')[2:])}'.",
                 loc,

@@ -166,8 +166,12 @@ class Joins(Workgroups):
             hint = "Convert one of them: tack.i64(...) or tack.u64(...)."
         elif isinstance(one.thing, Num) or isinstance(other.thing, Num):
             hint = "Give every path a number."
-        else:
+        elif self.in_parallel or not (isinstance(one.thing, ArrayRef) and isinstance(other.thing, ArrayRef)):
             hint = "Use two names, or decide at compile time (x is None, a captured constant)."
+        else:
+            hint = (
+                "Arrays cannot change places between rounds: write both steps in one, from a to b and then from b to a, or copy at its end."
+            )
         return Unusable(
             "conflict",
             other.loc,

@@ -9,6 +9,10 @@ __all__ = ["INSTEAD", "REFUSED"]
 
 _COMPREHENSION: Final = "Write a for loop that stores into an array, or into tack.local_array(dtype, shape)."
 
+_TYPES: Final = "Types are known when a kernel is compiled: compare x.dtype == tack.f32, or x is None."
+_GAMMA: Final = "Kernels have erf, erfc and exp, log, pow: write the gamma function with these, as a @tack.func."
+_COMPLEX: Final = "There are no complex numbers: keep real and imaginary part in two names, or in the last axis of an array."
+_HALF: Final = "There are no floats of 16 bits: compute in tack.f32, and convert arrays with .astype outside of the kernel."
 _RANDOM: Final = "Compute random numbers from the index: docs/guide.md has a function for it."
 _INDEX: Final = "The variable of the parallel loop is the number of the iteration: for i in range(n)."
 
@@ -104,6 +108,21 @@ INSTEAD: Final[dict[str, str]] = {
     "program_id": _INDEX,
     "grid": _INDEX,
     "astype": "A dtype is a cast: tack.f32(x).",
+    "prange": "Write for i in range(n): the outer loop of a kernel is parallel.",
+    "isinstance": _TYPES,
+    "type": _TYPES,
+    "getattr": "Attributes are written out: a.shape, x.dtype.",
+    "gamma": _GAMMA,
+    "lgamma": _GAMMA,
+    "gammaln": _GAMMA,
+    "complex": _COMPLEX,
+    "complex64": _COMPLEX,
+    "complex128": _COMPLEX,
+    "f16": _HALF,
+    "bf16": _HALF,
+    "half": _HALF,
+    "float16": _HALF,
+    "bfloat16": _HALF,
     "item": "It is a number already.",
     **{
         name: f"Write tack.{dtype}."

@@ -314,6 +314,9 @@ class TopLevel(Functions):
         numbers = tuple(Num(i64, self.emit("get", i64, (), var), index=True) for var in indices)
         first = node.body[0]
         as_tuple = len(numbers) > 1 or (isinstance(first, Op) and first.kind == "unpack")
+        if len(numbers) == 1 and isinstance(first, Op) and first.kind == "unpack" and first.attr != 1:
+            ways = f"Write for {', '.join('ijkl'[: first.attr])} in tack.ndrange({', '.join('nmlk'[: first.attr])}) for so many dimensions."
+            self.fail(f"the loop gives one index, which is unpacked to {first.attr} names.", first.loc, ways if first.attr <= 4 else "")
         frame.regs[node.item] = Tuple(numbers) if as_tuple else numbers[0]
         frame.env = inside
         frame.loops.append(Loop("parallel"))
