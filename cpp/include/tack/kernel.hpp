@@ -115,7 +115,8 @@ struct ArgumentSpec {
   bool read_only = false;                                       ///< a read-only array is accepted (the kernel does not write it)
   bool written = false;                                         ///< the kernel writes it
   std::uint8_t texture = 0;                                     ///< of an array: Texture::reading() of the texture it must come in; 0: none
-  std::int64_t min = std::numeric_limits<std::int64_t>::min();  ///< integer, unsigned: the accepted range (OverflowError outside); as it is here: any value
+  std::int64_t min = std::numeric_limits<std::int64_t>::min();  ///< integer, unsigned: the accepted range (OverflowError outside); as it is
+                                                                ///< here: any value
   std::int64_t max = std::numeric_limits<std::int64_t>::max();
 };
 

@@ -222,8 +222,7 @@ Kernel::Plan::Plan(const KernelSource& kernel_source, const Capabilities& capabi
     if (argument.kind == Kind::array) arrays.push_back(position);
     const bool is_unsigned = argument.kind == Kind::unsigned_;
     if (!is_unsigned && argument.kind != Kind::integer) continue;
-    if (argument.max != int64_max || argument.min != int64_min)
-      limits.push_back({position, is_unsigned, argument.min, argument.max});
+    if (argument.max != int64_max || argument.min != int64_min) limits.push_back({position, is_unsigned, argument.min, argument.max});
   }
   for (const EntryPoint& entry : source.entries) {
     std::vector<WordPlan>& words = entries.emplace_back();
