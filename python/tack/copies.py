@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from math import prod
+from typing import Any  # there when kernels are looked at: their annotations name it
 
 from . import _runtime
 from .arrays import Array
@@ -14,8 +15,6 @@ from .types import by_name, i64
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from numpy.typing import NDArray
 
     from ._runtime import Device
