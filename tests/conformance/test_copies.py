@@ -233,3 +233,16 @@ def test_no_host_is_in_their_way(device: tack.Device, tmp_path: Path, compiler: 
         program = program.replace("total = float(c[:, ::2].sum())", "")  # which is a kernel of its own
         ended = child.run(program, tmp_path, environment={variable: str(tmp_path / "nothing.so")})
     assert ended.out == "0 9 40 32 39 (6, 4) 47\n"
+
+
+def test_the_kernels_of_copies_work_on_every_device(device: tack.Device) -> None:
+    """On the CPU too, which does not use them: what breaks them shows there first."""
+    from tack.copies import _copiers
+
+    x, numbers = tack.arange(6, dtype=tack.i32), (2, 3, 3, 1, 1, 2)  # 2 x 3, from columns to rows
+    for dtype in (tack.i32, tack.f32):
+        flat, deep, table = (tack.zeros(6, dtype) for _ in range(3))
+        _copiers(dtype)[2](flat, x, 0, 0, *numbers)
+        _copiers(dtype)[4](deep, x, 0, 0, 1, 1, 2, 3, 0, 0, 3, 1, 0, 0, 1, 2)
+        _copiers(dtype)[0](table, x, 0, 0, tack.array([[2, 3], [3, 1], [1, 2]], dtype=tack.i64), 6)
+        assert flat.tolist() == deep.tolist() == table.tolist() == [0, 2, 4, 1, 3, 5]
