@@ -138,7 +138,7 @@ def is_namespace(value: Any) -> bool:
 
 
 def _annotation(captures: Captures, captured: Captured, name: str) -> Any:
-    """What a parameter's annotation says: a dtype; None where that is no dtype; MISSING where an enclosing function knew it, perhaps.
+    """What a parameter's annotation says: a dtype; None where that is no dtype; MISSING where only an enclosing function knew it.
 
     ``name``: the parameter and the annotation's dotted name, if it is one, as ":n:tack:u8".
     """
@@ -152,9 +152,27 @@ def _annotation(captures: Captures, captured: Captured, name: str) -> Any:
         if not path or "".join(value.split()).strip("'\"") != text:
             return None
         value = _resolve(captures, captured, tuple(path))
-        if value is MISSING and "<locals>" not in captured.function.__qualname__:
+        if value is MISSING and path[0] not in _names_around(captured.function):
             return None
     return value if value is MISSING or isinstance(value, DType) else dtype_named(value)
+
+
+def _names_around(function: FunctionType) -> set[str]:
+    """The local names of the functions around one, as far as these can be found: "make.<locals>.k" stands in make."""
+    first, *inner = function.__qualname__.split(".<locals>.")[:-1] or [""]
+    outer: Any = function.__globals__.get(first.partition(".")[0])
+    for name in first.split(".")[1:]:
+        outer = getattr(outer, name, None)
+    while hasattr(outer, "__wrapped__"):
+        outer = outer.__wrapped__
+    code = getattr(outer, "__code__", None)
+    names: set[str] = set()
+    for name in (*inner, ""):
+        if code is None:
+            break
+        names.update(code.co_varnames, code.co_cellvars)
+        code = next((c for c in code.co_consts if getattr(c, "co_name", None) == name), None)
+    return names
 
 
 def _root(captures: Captures, captured: Captured, name: str) -> Any:

@@ -135,6 +135,23 @@ def test_an_annotation_whose_name_is_lost_is_refused(device: tack.Device) -> Non
     """
     message = refused(text, tack.CompileError, tack.zeros(1), 2)
     assert "nothing is known of the annotation 'dtype'" in message and "line 4" in message
+    text = """
+        from __future__ import annotations
+        class Factory:
+            def make(self, other):
+                def inner(another):
+                    @tack.kernel
+                    def k(out, v: NAME):
+                        for i in range(len(out)):
+                            out[i] = v
+                    return k
+                return inner(1)
+        k = Factory().make(2)
+    """
+    for name in ("other", "another"):
+        with pytest.raises(tack.CompileError, match=f"nothing is known of the annotation '{name}'"):
+            kernel(text.replace("NAME", name))(tack.zeros(1), 2)
+    kernel(text.replace("NAME", "Gone"))(tack.zeros(1), 2)  # what no function around has is for type checkers
     k = kernel("@tack.kernel\ndef k(out: 'Gone'):\n    for i in range(len(out)):\n        out[i] = 1\n")
     k(tack.zeros(1))  # only numbers are converted
 
