@@ -101,7 +101,7 @@ def full_like(prototype: Any, value: Any, dtype: Any = None, device: DeviceLike 
 
 
 def array(values: Any, dtype: Any = None, device: DeviceLike = None) -> Array:
-    """A new array with a copy of ``values``: an array of tack's, NumPy's or another library's, (nested) lists of numbers, a number.
+    """A new array with a copy of ``values``: an array of tack's, NumPy's or another library's, (nested) lists of numbers, a range, a number.
 
     The dtype is the input's where it has one. Python floats give f32, Python ints i32 (OverflowError where they do not fit), bools u8.
     """
@@ -155,18 +155,17 @@ def _as_numpy(values: Any, kind: DType | None) -> NDArray[Any]:
 
     if kind is None and _is_weak(values):
         found = numpy.asarray(values)
-        if found.dtype.kind == "f":
+        if found.dtype.kind == "f":  # an empty list is, too
             return found.astype(numpy.float32)
-        if found.dtype.kind in "iuO" and found.size:
+        if found.dtype.kind == "b":
+            return found.view(numpy.uint8)
+        if found.size:
             low, high = int(found.min()), int(found.max())
             if low < i32.min or high > i32.max:
                 raise OverflowError(
                     f"tack.array(): Python ints become tack.i32, which does not hold {high if high > i32.max else low}: give dtype=tack.i64"
                 )
-            return numpy.asarray(found.astype(numpy.int32))
-        if found.dtype.kind == "b":
-            return found.view(numpy.uint8)
-        return found.astype(numpy.float32)  # an empty list
+        return numpy.asarray(found.astype(numpy.int32))
     found = numpy.asarray(values)
     if found.dtype.kind not in "biuf" or found.dtype.itemsize > 8 or found.dtype == numpy.float16:
         raise TypeError(
@@ -193,7 +192,7 @@ def _is_weak(values: Any) -> bool:
         value = todo.pop()
         if isinstance(value, (list, tuple)):
             todo.extend(value)
-        elif type(value) not in (bool, int, float):
+        elif type(value) not in (bool, int, float, range):
             return False
     return True
 

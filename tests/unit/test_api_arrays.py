@@ -59,6 +59,8 @@ def test_array_keeps_the_dtype_of_its_input(dtype: tack.types.DType, numpy: type
 def test_array_of_python_numbers() -> None:
     assert tack.array([1.5, 2]).dtype == tack.f32
     assert tack.array([1, 2]).dtype == tack.i32
+    assert tack.array(range(3)).dtype == tack.array([range(2), [3, 4]]).dtype == tack.i32
+    assert tack.array(range(0, 9, 4)).tolist() == [0, 4, 8] and tack.array([]).dtype == tack.array(range(0)).dtype == tack.f32
     assert tack.array([True, False]).dtype == tack.u8
     assert tack.array([]).dtype == tack.f32
     assert tack.array(3.5).shape == () and tack.array(3.5).item() == 3.5
