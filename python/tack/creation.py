@@ -101,7 +101,7 @@ def full_like(prototype: Any, value: Any, dtype: Any = None, device: DeviceLike 
 
 
 def array(values: Any, dtype: Any = None, device: DeviceLike = None) -> Array:
-    """A new array with a copy of ``values``: an array of tack's, NumPy's or another library's, (nested) lists of numbers, a range, a number.
+    """A new array with a copy of ``values``: an array of tack's, NumPy's or another library's, (nested) lists of numbers, a range.
 
     The dtype is the input's where it has one. Python floats give f32, Python ints i32 (OverflowError where they do not fit), bools u8.
     """
