@@ -29,6 +29,14 @@ def test_many_random_kernels() -> None:
     run(1_000_000, 20_000, 4 * 3600)
 
 
+@pytest.mark.long
+def test_many_random_nests() -> None:
+    command = [sys.executable, "-X", "faulthandler", str(FUZZ / "nests.py"), "10000", "3000"]
+    done = subprocess.run(command, env={**os.environ, "TACK_CACHE": "0"}, capture_output=True, text=True, timeout=4 * 3600, check=False)
+    assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-6000:]}"
+    assert "3000 kernels, 0 differences" in done.stdout
+
+
 def test_a_wrong_answer_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The oracles are independent: a result that is off by one in any of them is a difference."""
     monkeypatch.syspath_prepend(str(FUZZ))
