@@ -11,7 +11,7 @@ from frontend_env import FLOAT, INT, UINT, X32, X64, kernel
 
 from tack import types
 from tack.errors import CompileError
-from tack.frontend.meaning import ArgType, ScalarArg
+from tack.frontend.meaning import ArgType, ArrayArg, ScalarArg
 from tack.frontend.promote import join_all, join_nums
 from tack.frontend.values import W_FLOAT, W_INT, W_UINT, Num, Type
 from tack.ir.nodes import Kernel
@@ -430,3 +430,28 @@ def test_types_of_an_earlier_pass_are_forgotten() -> None:
         return s
     """
     assert result(text, INT, UINT) == "u64"
+
+
+@pytest.mark.parametrize("width", ["tack.i8", "tack.u8"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x |= abs(tack.bitcast(s, WIDTH))",
+        "x = tack.i64(tack.bitcast(s, WIDTH))",
+        "x += (s >> 1) * (tack.bitcast(s, WIDTH) > 2)",
+    ],
+)
+def test_what_a_refused_operation_gives_has_a_type_in_passes_that_are_not_the_last(line: str, width: str) -> None:
+    """s is an i64 in the first pass, whose bits no 8 hold, and a u8 from then on: only what the loop does later says so (seed 9000882)."""
+    text = f"""
+        def k(out, y):
+            for i in range(len(out)):
+                x = y[i]
+                s = (x < 3) + 10
+                for j in range(x % 5):
+                    {line}
+                    s = s * tack.u8(tack.u8(1) - (x < 2))
+                out[i] = x
+    """.replace("WIDTH", width)
+    wide = ArrayArg(i64, 1)
+    kernel(textwrap.dedent(text).strip("\n"), wide, wide)

@@ -223,9 +223,17 @@ class Builder:
         try:
             self.does_not_fit(value, dtype, loc)
         except CompileError as failure:
-            if not self.passes:
-                raise
-            self.refusals.append(failure)
+            self.refuse_later(failure)
+
+    def refuse_later(self, failure: CompileError) -> None:
+        """Raises, or notes the refusal in a pass that may not be the last."""
+        if not self.passes:
+            raise failure
+        self.refusals.append(failure)
+
+    def some(self, dtype: DType, loc: Loc | None) -> Num:
+        """A number of the type that a refused operation has whatever it works on."""
+        return Num(dtype, self.emit("const", dtype, (), False if dtype is BOOL else 0.0 if dtype.is_float else 0, loc))
 
     def does_not_fit(self, value: int, dtype: DType, loc: Loc | None) -> NoReturn:
         shown = str(value) if abs(value) < 1 << 128 else "the constant"

@@ -15,8 +15,8 @@ from .forks import Fork
 from .heads import Heads
 from .hir import RESULT, BreakNode, ContinueNode, ForNode, IfNode, Item, Op, ReturnNode, WhileNode
 from .joins import Slots
-from .meaning import Opaque
-from .values import NONE, REFUSED, ArrayRef, Binding, Num, RangeValue, Reduced, Thing, Unusable, describe
+from .meaning import DTypeMeaning, Opaque
+from .values import NONE, REFUSED, ArrayRef, Binding, Num, RangeValue, Reduced, Thing, Unusable, canonical, describe
 
 __all__ = ["Statements"]
 
@@ -60,11 +60,18 @@ class Statements(Heads):
         self.without(item)
 
     def skipped(self, op: Op) -> bool:
-        """Whether an operation works on what was refused before: then it gives nothing either, and is not refused itself."""
+        """Whether an operation works on what was refused before: then it gives nothing either, and is not refused itself. Of casts and
+        comparisons the type is known."""
         regs = self.frame.regs
         if all(regs[register] is not REFUSED for register in op.args):
             return False
-        self.without(op)
+        callee = regs[op.args[0]]
+        if op.kind in ("compare", "truth"):
+            regs[op.dst] = self.some(BOOL, op.loc)
+        elif op.kind == "call" and isinstance(callee, DTypeMeaning):
+            regs[op.dst] = self.some(canonical(callee.dtype), op.loc)
+        else:
+            self.without(op)
         return True
 
     def without(self, item: Item) -> None:
