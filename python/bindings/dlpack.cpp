@@ -81,6 +81,9 @@ template <class Managed>
 struct Taken {
   std::shared_ptr<void> memory;
   Managed* managed = nullptr;
+  Taken() = default;
+  Taken(const Taken&) = delete;
+  Taken& operator=(const Taken&) = delete;
   ~Taken() {
     memory.reset();
     if (managed != nullptr && managed->deleter != nullptr) managed->deleter(managed);
