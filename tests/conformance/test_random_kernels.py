@@ -25,7 +25,7 @@ def run(device: tack.Device, seed: int, count: int, timeout: int) -> None:
     assert f"{count} programs, 0 of them differ" in done.stdout
 
 
-@pytest.mark.needs("queue", "f64")
+@pytest.mark.needs("queue")
 @pytest.mark.parametrize("seed", [2_000_000, 2_000_100])
 def test_random_kernels(device: tack.Device, seed: int) -> None:
     run(device, seed, 100, 1800)
