@@ -52,9 +52,7 @@ class Statements(Heads):
     ) -> None:
         """What is refused in a pass that may not be the last is kept for the end of the pass, and inference goes on after the statement."""
         self.frame, env, self.block, self.passes, self.loop_depth, loops = state
-        if not self.passes:
-            raise failure
-        self.refusals.append(failure)
+        self.refuse_later(failure)
         self.frame.env = env
         del self.frame.loops[loops:]
         self.without(item)
