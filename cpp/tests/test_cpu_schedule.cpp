@@ -18,6 +18,16 @@ using tack::Runtime;
 using tack::cpu::EntryCost;
 using namespace tack::testing;
 
+namespace {
+
+/// A parallel launch that tells whether threads help.
+void ran_parallel(EntryCost& cost, std::int64_t iterations, double busy_ns, double wall_ns) {
+  cost.compared(iterations, wall_ns);
+  cost.ran_parallel(iterations, busy_ns);
+}
+
+}  // namespace
+
 TEST_CASE("every iteration runs once: serial, probed, parallel, on few and many threads") {
   for (const int threads : {1, 2, 5}) {
     Machine machine(threads);
@@ -202,11 +212,11 @@ TEST_CASE("what an entry costs: hints, samples, sizes") {
     EntryCost cost(1);
     cost.ran_serial(1000000, 1000000);
     CHECK_FALSE(cost.holding_off());
-    for (int i = 0; i < 40; ++i) cost.ran_parallel(1000000, 2000000, 1100000);
+    for (int i = 0; i < 40; ++i) ran_parallel(cost, 1000000, 2000000, 1100000);
     CHECK(cost.holding_off());
     while (cost.holding_off()) {
     }
-    for (int i = 0; i < 40; ++i) cost.ran_parallel(1000000, 1000000, 500000);
+    for (int i = 0; i < 40; ++i) ran_parallel(cost, 1000000, 1000000, 500000);
     CHECK_FALSE(cost.holding_off());
   }
   SUBCASE("the longer threads have not helped, the more rarely they are tried") {
@@ -224,15 +234,15 @@ TEST_CASE("what an entry costs: hints, samples, sizes") {
       if (spell != 0) spells.push_back(spell);
       spell = 0;
       ++tried;
-      cost.ran_parallel(1000000, 2 * wall_ns, wall_ns);
+      ran_parallel(cost, 1000000, 2 * wall_ns, wall_ns);
     }
     REQUIRE(spells.size() > 8);
     for (std::size_t i = 0; i < spells.size(); ++i) CHECK(spells[i] == std::min(4 << std::min<std::size_t>(i, 20), 512));
     CHECK(tried < 40);
     while (cost.holding_off()) {
     }
-    for (int i = 0; i < 40; ++i) cost.ran_parallel(1000000, serial_ns, serial_ns / 2);  // now they help
-    while (!cost.holding_off()) cost.ran_parallel(1000000, 2 * wall_ns, wall_ns);
+    for (int i = 0; i < 40; ++i) ran_parallel(cost, 1000000, serial_ns, serial_ns / 2);  // now they help
+    while (!cost.holding_off()) ran_parallel(cost, 1000000, 2 * wall_ns, wall_ns);
     int spell = 1;
     while (cost.holding_off()) ++spell;
     CHECK(spell == 4);
@@ -254,7 +264,7 @@ TEST_CASE("what an entry costs: hints, samples, sizes") {
         } else {
           spell = 0;
           with += ratio * serial_ns;
-          cost.ran_parallel(10000000, 2 * ratio * serial_ns, ratio * serial_ns);
+          ran_parallel(cost, 10000000, 2 * ratio * serial_ns, ratio * serial_ns);
         }
       }
       CHECK(with < 1.06 * without);
@@ -267,10 +277,19 @@ TEST_CASE("what an entry costs: hints, samples, sizes") {
           ++late;
           cost.ran_serial(10000000, serial_ns);
         } else {
-          cost.ran_parallel(10000000, serial_ns, serial_ns / 2);
+          ran_parallel(cost, 10000000, serial_ns, serial_ns / 2);
         }
       }
       CHECK(late <= std::max(4.0, (ratio - 1) / 0.03));
+    }
+  }
+  SUBCASE("one interrupted launch keeps no threads out") {
+    EntryCost cost(1);
+    cost.ran_serial(1000000, 1000000);
+    for (int i = 0; i < 200; ++i) {
+      for (int good = 0; good < 10; ++good) ran_parallel(cost, 1000000, 1200000, 600000);
+      ran_parallel(cost, 1000000, 60000000, 30000000);
+      CHECK_FALSE(cost.holding_off());
     }
   }
   SUBCASE("a wrong verdict is revised within a few launches") {
@@ -284,7 +303,7 @@ TEST_CASE("what an entry costs: hints, samples, sizes") {
           ++serial;
           cost.ran_serial(n, serial_ns);
         } else {
-          cost.ran_parallel(n, 2 * wall_ns, wall_ns);
+          ran_parallel(cost, n, 2 * wall_ns, wall_ns);
         }
       }
       CHECK_FALSE(cost.holding_off());

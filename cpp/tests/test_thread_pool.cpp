@@ -3,6 +3,11 @@
 
 #include <doctest/doctest.h>
 #include <pthread.h>
+#if defined(__linux__)
+#  include <sched.h>
+#  include <sys/syscall.h>
+#  include <unistd.h>
+#endif
 
 #include <array>
 #include <atomic>
@@ -166,6 +171,84 @@ TEST_CASE("the caller waits for a piece that a worker has begun, however long th
     CHECK(worker_done.load());
   }
 }
+
+#if defined(__linux__)
+
+TEST_CASE("workers run elsewhere than their submitter, within what they are allowed") {
+  const auto processors_of = [](int thread) {
+    cpu_set_t set;
+    std::vector<int> result;
+    if (sched_getaffinity(thread, sizeof set, &set) != 0) return result;
+    for (int p = 0; p < CPU_SETSIZE; ++p) {
+      if (CPU_ISSET(static_cast<std::size_t>(p), &set)) result.push_back(p);
+    }
+    return result;
+  };
+  const auto restrict = [](int thread, const std::vector<int>& processors) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (const int p : processors) CPU_SET(static_cast<std::size_t>(p), &set);
+    REQUIRE(sched_setaffinity(thread, sizeof set, &set) == 0);
+  };
+  const auto this_thread = [] { return static_cast<int>(syscall(SYS_gettid)); };
+  const std::vector<int> all = processors_of(0);
+  if (all.size() < 2) {
+    MESSAGE("needs two processors");
+    return;
+  }
+  ThreadPool pool(2);
+  struct Worker {
+    int thread = 0, processor = -1;
+  };
+  // Runs a job of two pieces on both threads at once; answers who the worker was, and where.
+  const auto meet = [&] {
+    Worker worker;
+    std::atomic<int> begun{0};
+    const int caller = this_thread();
+    run(pool, 2, 1, [&](std::int64_t begin, std::int64_t end) {
+      if (this_thread() != caller) worker = {.thread = this_thread(), .processor = sched_getcpu()};
+      begun.fetch_add(static_cast<int>(end - begin));
+      CHECK(eventually([&] { return begun.load() == 2; }));
+    });
+    return worker;
+  };
+  meet();  // a worker inherits what its first submitter was allowed
+  for (const int mine : {all.front(), all.back(), all.front()}) {
+    CAPTURE(mine);
+    restrict(0, {mine});
+    const int thread = meet().thread;  // the worker may have begun before it was sent off
+    for (const bool parked : {false, true}) {
+      if (parked) REQUIRE(eventually([&] { return pool.idle(); }));
+      for (int i = 0; i < 20; ++i) CHECK(meet().processor != mine);
+    }
+    // What somebody else allows the worker meanwhile is kept.
+    restrict(thread, {mine});
+    CHECK(meet().processor == mine);
+    CHECK(processors_of(thread) == std::vector<int>{mine});
+    restrict(thread, {all.front(), all.back()});
+    REQUIRE(eventually([&] { return pool.idle(); }));
+    CHECK(meet().processor == (mine == all.front() ? all.back() : all.front()));
+    restrict(thread, all);
+  }
+  // A submitter that waits for a piece sleeps, and the worker may use its processor.
+  restrict(0, {all.front()});
+  const int thread = meet().thread;
+  std::atomic<bool> begun{false};
+  std::vector<int> meanwhile;
+  run(pool, 2, 1, [&](std::int64_t, std::int64_t) {
+    if (this_thread() != thread) {
+      CHECK(eventually([&] { return begun.load(); }));
+      return;
+    }
+    begun = true;
+    eventually([&] { return processors_of(0) == all; });
+    meanwhile = processors_of(0);
+  });
+  CHECK(meanwhile == all);
+  restrict(0, all);
+}
+
+#endif
 
 TEST_CASE("the workers have names and leave signals to the application") {
   ThreadPool pool(3);

@@ -1,7 +1,13 @@
-// core/thread_host_posix.cpp -- forks, threads' names and signals on POSIX systems.
+// core/thread_host_posix.cpp -- forks, threads' names, processors and signals on POSIX systems.
 #include <pthread.h>
+#if defined(__linux__)
+#  include <sched.h>
+#  include <sys/syscall.h>
+#  include <unistd.h>
+#endif
 
 #include <csignal>
+#include <cstddef>
 
 #include "core/thread_host.h"
 
@@ -16,6 +22,39 @@ void name_this_thread(const std::string& name) noexcept {
   pthread_setname_np(pthread_self(), name.c_str());
 #endif
 }
+
+#if defined(__linux__)
+
+int this_processor() noexcept { return sched_getcpu(); }
+
+int this_thread() noexcept { return static_cast<int>(syscall(SYS_gettid)); }
+
+Processors allowed_processors(int thread) noexcept {
+  cpu_set_t set;
+  static_assert(CPU_SETSIZE == Processors{}.size());
+  Processors result;
+  if (sched_getaffinity(thread, sizeof set, &set) != 0) return result;
+  for (std::size_t i = 0; i < result.size(); ++i) result[i] = CPU_ISSET(i, &set);
+  return result;
+}
+
+void allow_processors(int thread, const Processors& processors) noexcept {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (std::size_t i = 0; i < processors.size(); ++i) {
+    if (processors[i]) CPU_SET(i, &set);
+  }
+  sched_setaffinity(thread, sizeof set, &set);
+}
+
+#else
+
+int this_processor() noexcept { return -1; }
+int this_thread() noexcept { return 0; }
+Processors allowed_processors(int /*thread*/) noexcept { return {}; }
+void allow_processors(int /*thread*/, const Processors& /*processors*/) noexcept {}
+
+#endif
 
 struct SignalsBlocked::Before {
   sigset_t set;

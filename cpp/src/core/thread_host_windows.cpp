@@ -14,6 +14,11 @@ void name_this_thread(const std::string& name) noexcept {
   }
 }
 
+int this_processor() noexcept { return -1; }
+int this_thread() noexcept { return 0; }
+Processors allowed_processors(int /*thread*/) noexcept { return {}; }
+void allow_processors(int /*thread*/, const Processors& /*processors*/) noexcept {}
+
 struct SignalsBlocked::Before {};
 
 SignalsBlocked::SignalsBlocked() = default;

@@ -75,18 +75,90 @@ void watch_forks() {
   }();
 }
 
-/// Calls `done` until it is true or `budget` has passed; answers whether it became true. A polite spin gives way to any thread that is
-/// ready to run on this CPU: a worker that wakes on its submitter's own CPU must not keep it from submitting (measured after 50 ms of
-/// idleness: 12 us polite, 43 us not). A submitter is not polite: beside a busy neighbour it would give away its own time.
-template <bool polite, class Done>
-bool spin(std::chrono::microseconds budget, Done done) noexcept {
+/// What others see of a worker: whether it sleeps, and where it runs.
+///
+/// A virtual machine's scheduler takes an idle processor, which its host has put to sleep, for a busy one, and wakes a worker on the
+/// submitter's: there it gets no time before the job is over, and is left there for launches without end (measured: no help in 5 ms of
+/// them). So workers may run everywhere but where the last job came from, unless its submitter sleeps.
+class alignas(cache_line) Seat {
+ public:
+  /// By the worker, before anything else: until then nobody sends it anywhere.
+  void begin() noexcept {
+    thread_.store(thread_host::this_thread(), std::memory_order_relaxed);
+    note_processor();
+  }
+  /// By the worker, when it may have been moved.
+  void note_processor() noexcept {
+    const int here = thread_host::this_processor();
+    if (processor_.load(std::memory_order_relaxed) != here) processor_.store(here, std::memory_order_release);
+  }
+  /// By a thread that runs on `here` and wants the worker, which has begun, elsewhere.
+  void send_off(int here) noexcept {
+    if (kept_off_.load(std::memory_order_relaxed) == here && processor_.load(std::memory_order_relaxed) != here) return;
+    const std::unique_lock lock(moving_, std::try_to_lock);
+    if (!lock.owns_lock()) return;
+    const int thread = thread_.load(std::memory_order_relaxed);
+    before_ = unrestricted(thread);
+    thread_host::Processors elsewhere = before_;
+    elsewhere.reset(static_cast<std::size_t>(here));
+    if (elsewhere.none()) elsewhere = before_;
+    thread_host::allow_processors(thread, elsewhere);
+    allowed_ = elsewhere;
+    kept_off_.store(here, std::memory_order_relaxed);
+  }
+  /// The worker may run where it was kept off.
+  void lift() noexcept {
+    if (kept_off_.load(std::memory_order_relaxed) < 0) return;
+    const std::unique_lock lock(moving_, std::try_to_lock);
+    if (!lock.owns_lock()) return;
+    const int thread = thread_.load(std::memory_order_relaxed);
+    thread_host::allow_processors(thread, unrestricted(thread));
+    kept_off_.store(none, std::memory_order_relaxed);
+  }
+  /// Whether the worker has begun and was last seen on `here`.
+  bool is_on(int here) const noexcept { return processor_.load(std::memory_order_acquire) == here; }
+
+  // Waking pairs with Crew::park(): either the worker sees the job, or its submitter sees it asleep. Hence seq_cst.
+
+  /// By the worker, before it looks for a job a last time.
+  void lie_down() noexcept { asleep_.store(1, std::memory_order_seq_cst); }
+  /// By whoever wakes the worker; true for one caller, who owes it the call.
+  bool claim_wake() noexcept {
+    std::uint32_t yes = 1;
+    return asleep_.load(std::memory_order_seq_cst) == 1 && asleep_.compare_exchange_strong(yes, 0, std::memory_order_seq_cst);
+  }
+  void sleep() noexcept {
+    while (asleep_.load(std::memory_order_acquire) == 1) parking::wait(asleep_, 1);
+  }
+  void call() noexcept { parking::wake(asleep_, 1); }
+
+ private:
+  static constexpr int none = -1;
+
+  /// Where the worker may run but for send_off(), also if somebody else has restricted it meanwhile.
+  thread_host::Processors unrestricted(int thread) const noexcept {
+    const thread_host::Processors now = thread_host::allowed_processors(thread);
+    return kept_off_.load(std::memory_order_relaxed) >= 0 && now == allowed_ ? before_ : now;
+  }
+
+  std::atomic<std::uint32_t> asleep_{0};
+  std::atomic<int> thread_{0};
+  std::atomic<int> processor_{none};  // where the worker runs or ran last; none before it has begun
+  std::atomic<int> kept_off_{none};   // the processor that was taken from it
+  std::mutex moving_;                 // guards the two below; nobody waits for it
+  thread_host::Processors before_, allowed_;
+};
+
+/// Calls `done` until it is true or `budget` has passed; answers whether it became true. Calls `look` between two looks at the clock.
+template <class Look, class Done>
+bool spin(std::chrono::microseconds budget, Look look, Done done) noexcept {
   for (int i = 0; i < pauses_per_look; ++i) {
     if (done()) return true;
     processor::pause();
   }
   const auto end = std::chrono::steady_clock::now() + budget;
   do {
-    if constexpr (polite) std::this_thread::yield();
+    look();
     for (int i = 0; i < pauses_per_look; ++i) {
       if (done()) return true;
       processor::pause();
@@ -98,7 +170,7 @@ bool spin(std::chrono::microseconds budget, Done done) noexcept {
 /// The workers of one process and the job they share. A fork's child leaves its parent's crew alone and hires its own.
 class Crew {
  public:
-  Crew(int threads, std::uint32_t forks) : forks_(forks), threads_(static_cast<std::uint32_t>(threads)) {}
+  Crew(int threads, std::uint32_t forks) : forks_(forks), threads_(static_cast<std::uint32_t>(threads)), seats_(threads_) {}
   ~Crew();
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
@@ -120,7 +192,8 @@ class Crew {
   void work(int number) noexcept;
   std::uint32_t drain(std::uint64_t job) noexcept;
   void finish(std::uint32_t pieces) noexcept;
-  void park(std::uint64_t seen) noexcept;
+  void park(Seat& seat, std::uint64_t seen) noexcept;
+  void clear_processor(int mine) noexcept;
   void ring(std::uint32_t count) noexcept;
 
   // Written by the submitter between jobs, read by workers. A worker may read them while they change, and then fails to claim:
@@ -135,16 +208,16 @@ class Crew {
   alignas(cache_line) std::atomic<std::uint32_t> left_{0};
   std::atomic<bool> submitter_sleeps_{false};
 
-  // Workers that sleep or are about to and have no wake-up on its way, and the wake-ups on their way: a semaphore.
-  alignas(cache_line) std::atomic<std::uint32_t> parked_{0};
-  std::atomic<std::uint32_t> tokens_{0};
+  alignas(cache_line) std::atomic<std::uint32_t> parked_{0};  // workers that sleep or are about to, and that nobody is waking
   std::atomic<bool> stop_{false};
 
   alignas(cache_line) std::atomic<bool> busy_{false};
   std::atomic<bool> started_{false};
   const std::uint32_t forks_;
   const std::uint32_t threads_;
-  std::vector<std::thread> workers_;  // constant once started_
+  std::vector<std::thread> workers_;                                    // constant once started_
+  std::vector<Seat> seats_;                                             // one for each of threads_; the submitter's, number 0, stays empty
+  const bool roomy_ = threads_ <= std::thread::hardware_concurrency();  // each thread can have a processor of its own
 };
 
 Crew::~Crew() {
@@ -186,13 +259,16 @@ void Crew::run(std::int64_t n, std::int64_t grain, std::uint32_t pieces, Paralle
   const std::uint64_t job = (cursor_.load(std::memory_order_relaxed) >> chunk_bits) + 1;
   // seq_cst pairs with park(): either the worker sees this job, or it is seen as parked here.
   cursor_.store(job << chunk_bits | chunks, std::memory_order_seq_cst);
+  clear_processor(0);
   if (parked_.load(std::memory_order_seq_cst) > 0) ring(std::min(wakes_per_thread, chunks - 1));
 
   const std::uint32_t mine = drain(job);
   if (left_.fetch_sub(mine, std::memory_order_acq_rel) == mine) return;
   // What is left is claimed and being worked on; a worker that hasn't begun is not waited for.
-  if (spin<false>(submitter_spin, [this] { return left_.load(std::memory_order_acquire) == 0; })) return;
+  // Not politely, as beside a busy neighbour this thread would give away its own time.
+  if (spin(submitter_spin, [] {}, [this] { return left_.load(std::memory_order_acquire) == 0; })) return;
   // The worker has been held up. Sleeping lends it this CPU, should that be what it waits for.
+  for (Seat& seat : seats_) seat.lift();
   submitter_sleeps_.store(true, std::memory_order_seq_cst);
   for (std::uint32_t left; (left = left_.load(std::memory_order_seq_cst)) != 0;) parking::wait(left_, left);
   submitter_sleeps_.store(false, std::memory_order_relaxed);
@@ -230,15 +306,25 @@ void Crew::finish(std::uint32_t pieces) noexcept {
 
 void Crew::work(int number) noexcept {
   thread_host::name_this_thread("tack-cpu-" + std::to_string(number));
+  Seat& seat = seats_[static_cast<std::size_t>(number)];
+  seat.begin();
   std::uint64_t seen = 0;
+  // Politely: a worker on its submitter's own processor must not keep it from submitting.
+  const auto give_way = [&] {
+    std::this_thread::yield();
+    seat.note_processor();
+  };
   while (!stop_.load(std::memory_order_acquire)) {
     const auto fresh = [&] {
       return cursor_.load(std::memory_order_acquire) >> chunk_bits != seen || stop_.load(std::memory_order_relaxed);
     };
-    if (!spin<true>(worker_spin, fresh)) {
-      park(seen);
-      // Woken with work at hand: pass the call on before beginning, if there is enough for more.
-      if ((cursor_.load(std::memory_order_acquire) & chunk_mask) > 1) ring(wakes_per_thread);
+    const bool slept = !spin(worker_spin, give_way, fresh);
+    if (slept) park(seat, seen);
+    seat.note_processor();
+    // Woken with work at hand: pass the call on before beginning, if there is enough for more.
+    if (slept && (cursor_.load(std::memory_order_acquire) & chunk_mask) > 1) {
+      clear_processor(number);
+      ring(wakes_per_thread);
     }
     const std::uint64_t job = cursor_.load(std::memory_order_acquire) >> chunk_bits;
     if (job == seen) continue;
@@ -247,32 +333,41 @@ void Crew::work(int number) noexcept {
   }
 }
 
-void Crew::park(std::uint64_t seen) noexcept {
+void Crew::park(Seat& seat, std::uint64_t seen) noexcept {
   parked_.fetch_add(1, std::memory_order_seq_cst);
+  seat.lie_down();
   if (cursor_.load(std::memory_order_seq_cst) >> chunk_bits != seen || stop_.load(std::memory_order_seq_cst)) {
-    // Something came up: take the announcement back, unless a wake-up for it is on its way already.
-    for (std::uint32_t parked = parked_.load(std::memory_order_relaxed); parked > 0;) {
-      if (parked_.compare_exchange_weak(parked, parked - 1, std::memory_order_relaxed)) return;
+    // Something came up: take the announcement back, unless somebody is waking this worker already.
+    if (seat.claim_wake()) {
+      parked_.fetch_sub(1, std::memory_order_relaxed);
+      return;
     }
   }
-  for (;;) {
-    for (std::uint32_t tokens = tokens_.load(std::memory_order_acquire); tokens > 0;) {
-      if (tokens_.compare_exchange_weak(tokens, tokens - 1, std::memory_order_acquire)) return;
-    }
-    parking::wait(tokens_, 0);
+  seat.sleep();
+}
+
+/// Has the workers that are awake on this thread's processor go elsewhere; `mine`: its own number.
+void Crew::clear_processor(int mine) noexcept {
+  if (!roomy_) return;
+  const int here = thread_host::this_processor();
+  if (here < 0) return;
+  for (int i = 1; i < static_cast<int>(seats_.size()); ++i) {
+    Seat& seat = seats_[static_cast<std::size_t>(i)];
+    if (i != mine && seat.is_on(here)) seat.send_off(here);
   }
 }
 
 /// Wakes up to `count` parked workers.
 void Crew::ring(std::uint32_t count) noexcept {
-  std::uint32_t parked = parked_.load(std::memory_order_seq_cst);
-  std::uint32_t taken = 0;
-  do {
-    taken = std::min(parked, count);
-    if (taken == 0) return;
-  } while (!parked_.compare_exchange_weak(parked, parked - taken, std::memory_order_seq_cst));
-  tokens_.fetch_add(taken, std::memory_order_release);
-  parking::wake(tokens_, taken);
+  const int here = roomy_ ? thread_host::this_processor() : -1;
+  for (Seat& seat : seats_) {
+    if (count == 0 || parked_.load(std::memory_order_seq_cst) == 0) return;
+    if (!seat.claim_wake()) continue;
+    parked_.fetch_sub(1, std::memory_order_relaxed);
+    if (here >= 0) seat.send_off(here);
+    seat.call();
+    --count;
+  }
 }
 
 }  // namespace

@@ -24,13 +24,16 @@ constexpr double hint_safety = 8;  // how far the compiler's estimate may be off
 constexpr int enough_samples = 4;  // after which a size class of a fixed-cost entry is known
 constexpr double probe_ns = 5000;  // an unknown entry runs this long on one thread before anything is decided
 constexpr double guessed_warm_ns = 5000, guessed_idle_ns = 150000;
-constexpr double gain_needed = 0.8;  // "meaningfully": the parallel run takes at most this part of the serial time
-constexpr double awake_ns = 20000;   // workers are awake for this long after a fan-out (the pool's spin)
+constexpr double gain_needed = 0.8;    // "meaningfully": the parallel run takes at most this part of the serial time
+constexpr double awake_ns = 20000;     // workers are awake for this long after a fan-out (the pool's spin)
+constexpr double arrival_ns = 300000;  // within which woken workers get processors, unless others keep these busy (measured: 20 to 170 us)
+constexpr double wake_ns = 1000;       // between the decision to wake them and that launch's start, at most
 constexpr double piece_ns = 20000, smallest_piece_ns = 2000;
 constexpr int pieces_per_thread = 4;
 constexpr std::int64_t line_iterations = 64;  // pieces of cheap iterations start at multiples: no two threads store to one cache line
 constexpr double first_measure_ns = 1e7, last_measure_ns = 1e10, measure_growth = 10;
-constexpr double busy_measure_ns = 2.5e8;  // after a machine turned out to be too busy: what 8 ms are 3 % of
+constexpr double busy_measure_ns = 2.5e8;                 // after a machine turned out to be too busy: what 8 ms are 3 % of
+constexpr double worst_ratio = 4, interrupted_ratio = 2;  // what one launch counts for at most: it may have been interrupted
 constexpr double useless_ratio = 0.95, retry_ratio = 0.85;
 constexpr int most_launches = 512;       // of a spell without threads
 constexpr double spell_ns = 1e7;         // or of so much time, where that is fewer launches
@@ -123,14 +126,17 @@ int EntryCost::longest_spell(double ratio, double serial_ns) noexcept {
   return static_cast<int>(std::clamp(launches, static_cast<double>(first_spell), static_cast<double>(most_launches)));
 }
 
-void EntryCost::ran_parallel(std::int64_t iterations, double busy_ns, double wall_ns) noexcept {
-  const double serial_ns = predict(iterations);
+void EntryCost::ran_parallel(std::int64_t iterations, double busy_ns) noexcept {
   // Threads slow one another down where memory is the limit, so their time is an upper bound of the serial cost: it may only lower it.
-  if (busy_ns < serial_ns) sample(iterations, busy_ns / static_cast<double>(iterations), slow_rise);
+  if (busy_ns < predict(iterations)) sample(iterations, busy_ns / static_cast<double>(iterations), slow_rise);
+}
+
+void EntryCost::compared(std::int64_t iterations, double wall_ns) noexcept {
+  const double serial_ns = predict(iterations);
   if (varies() || !(serial_ns > 0) || serial_ns == unknown) return;
   const double old = static_cast<double>(ratio_.load(std::memory_order_relaxed));
-  const double now = std::min(wall_ns / serial_ns, 4.0);
-  double ratio = old + (now - old) / 8;
+  const double now = std::min(wall_ns / serial_ns, worst_ratio);
+  double ratio = old + (std::min(now, interrupted_ratio) - old) / 8;
   if (ratio > useless_ratio) {
     // The serial time may be a guess, which a single serial launch corrects. It may have been measured at a bad moment, so the first spells
     // are short. Where threads never help, trying them again costs less and less. But a busy minute of other programs must not keep
@@ -254,7 +260,15 @@ bool Schedule::worth_threads(EntryCost& cost, double serial_ns, std::uint64_t no
   const double missed = (burst ? missed_ns_.load(std::memory_order_relaxed) : 0.0) + serial_ns - divided - warm;
   const bool wake = divided + idle_cost < limit || missed > idle_cost;
   missed_ns_.store(wake ? 0.0 : missed, std::memory_order_relaxed);
+  if (wake && divided + idle_cost >= limit) burst_woke_.store(now, std::memory_order_relaxed);
   return wake;
+}
+
+/// Whether a parallel launch that began at `start` tells nothing about those to come: it paid for waking the workers, or came before they
+/// were there.
+bool Schedule::proves_nothing(std::uint64_t start, double busy_ns, double wall_ns) const noexcept {
+  const double awake = clock_.between(burst_woke_.load(std::memory_order_relaxed), start);
+  return awake < wake_ns || (awake < arrival_ns && busy_ns <= wall_ns);
 }
 
 void Schedule::run_parallel(EntryCost& cost, Launch& launch, std::int64_t begin, std::int64_t end, double ns_per_iteration) {
@@ -265,7 +279,10 @@ void Schedule::run_parallel(EntryCost& cost, Launch& launch, std::int64_t begin,
   const std::uint64_t stop = clock_.now();
   const double busy_ns = clock_.nanoseconds(launch.busy_ticks.load(std::memory_order_relaxed));
   if (fanned_out) {
-    cost.ran_parallel(n, busy_ns, clock_.between(start, stop));
+    const double wall_ns = clock_.between(start, stop);
+    const bool compare = !proves_nothing(start, busy_ns, wall_ns);
+    if (compare) cost.compared(n, wall_ns);
+    cost.ran_parallel(n, busy_ns);
     cost.parallel.fetch_add(1, std::memory_order_relaxed);
     last_fan_out_.store(stop, std::memory_order_relaxed);
   } else {

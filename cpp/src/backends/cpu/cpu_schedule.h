@@ -40,8 +40,10 @@ class EntryCost {
   void ran_serial(std::int64_t iterations, double ns) noexcept;
   /// What `iterations` would take on one thread, going by a few of them. Counts until a whole launch is timed.
   void probed(std::int64_t iterations, double ns) noexcept;
-  /// `busy_ns`: all threads' time in the kernel; `wall_ns`: the caller's.
-  void ran_parallel(std::int64_t iterations, double busy_ns, double wall_ns) noexcept;
+  /// `busy_ns`: all threads' time in the kernel.
+  void ran_parallel(std::int64_t iterations, double busy_ns) noexcept;
+  /// How long the caller of a parallel launch took: whether threads help.
+  void compared(std::int64_t iterations, double wall_ns) noexcept;
   /// Threads have not helped this entry lately (memory already saturated, other programs on the cores): a spell of launches without them,
   /// twice as long each time that it turns out so again. Counts down.
   bool holding_off() noexcept;
@@ -115,6 +117,7 @@ class Schedule {
   ParallelFor host() const;
   bool fan_out_over(std::int64_t n, std::int64_t grain, ParallelBody body, void* context);
   bool idle(std::uint64_t now) const noexcept;
+  bool proves_nothing(std::uint64_t start, double busy_ns, double wall_ns) const noexcept;
   void forget_costs() noexcept;
   void calibrate();
   double fan_out_sample(double ns_each);
@@ -135,6 +138,7 @@ class Schedule {
   std::atomic<double> missed_ns_{0};            // what warm workers would have saved in the present burst of launches
   std::atomic<std::uint64_t> last_end_{0};      // tick at which the last launch of more than a trifle ended
   std::atomic<std::uint64_t> last_fan_out_{0};  // tick at which the last fan-out ended
+  std::atomic<std::uint64_t> burst_woke_{0};    // tick at which the workers were last woken for the sake of launches to come
 };
 
 }  // namespace tack::cpu
