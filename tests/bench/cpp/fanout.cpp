@@ -2,7 +2,8 @@
 //
 // usage: fanout [rounds] [neighbour]    prints a Markdown table: medians over the rounds, smallest and largest round in brackets.
 // `neighbour` adds the last row: the mean time of 200 us of work while a child process runs a busy loop that is pinned nowhere.
-// Build: g++ -O2 -fopenmp -std=c++20 -Icpp/include -Icpp/src tests/bench/cpp/fanout.cpp cpp/src/core/{thread_pool,error,text}.cpp -pthread
+// Build: g++ -O2 -fopenmp -std=c++20 -pthread -Icpp/include -Icpp/src tests/bench/cpp/fanout.cpp
+//        cpp/src/core/{thread_pool,thread_host_posix,parking_linux,error,text}.cpp
 #include <omp.h>
 #include <signal.h>
 #include <sys/prctl.h>
