@@ -217,9 +217,9 @@ TEST_CASE("workers run elsewhere than their submitter, within what they are allo
     CAPTURE(mine);
     restrict(0, {mine});
     const int thread = meet().thread;  // the worker may have begun before it was sent off
-    for (const bool parked : {false, true}) {
-      if (parked) REQUIRE(eventually([&] { return pool.idle(); }));
-      for (int i = 0; i < 20; ++i) CHECK(meet().processor != mine);
+    for (int i = 0; i < 10; ++i) {
+      REQUIRE(eventually([&] { return pool.idle(); }));
+      CHECK(meet().processor != mine);
     }
     // What somebody else allows the worker meanwhile is kept.
     restrict(thread, {mine});
