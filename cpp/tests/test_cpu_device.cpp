@@ -3,9 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -90,6 +94,38 @@ TEST_CASE("memory: aligned, writable to the last byte, large blocks to 2 MiB") {
     }
   }
 }
+
+#if defined(__linux__)
+
+TEST_CASE("large blocks ask for huge pages") {
+  const std::string lists = "/proc/self/smaps";
+  if (!std::filesystem::exists(lists) || !std::filesystem::exists("/sys/kernel/mm/transparent_hugepage")) {
+    MESSAGE("this kernel has no huge pages, or doesn't list them");
+    return;
+  }
+  Machine machine(1);
+  constexpr std::size_t bytes = std::size_t{8} << 20u;
+  void* const block = machine.cpu().allocate(bytes);
+  std::memset(block, 1, bytes);
+  // The mapping that holds the block, and the flags that it was given.
+  std::ifstream file(lists);
+  const auto address = reinterpret_cast<std::uintptr_t>(block);
+  std::string flags;
+  bool inside = false;
+  for (std::string line; std::getline(file, line) && flags.empty();) {
+    std::uintptr_t first = 0, last = 0;
+    char dash = 0;
+    if (std::istringstream range(line); range >> std::hex >> first >> dash >> last && dash == '-') {
+      inside = first <= address && address + bytes <= last;
+    } else if (inside && line.rfind("VmFlags:", 0) == 0) {
+      flags = line + ' ';
+    }
+  }
+  CHECK(flags.find(" hg ") != std::string::npos);
+  machine.cpu().free(block, bytes);
+}
+
+#endif
 
 TEST_CASE("memory that isn't there: the error names the size, and the device goes on") {
   Machine machine(1);
