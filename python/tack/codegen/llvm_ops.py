@@ -8,7 +8,9 @@ from ..ir.nodes import Instr
 from ..types import DType
 from .llvm_text import Writer, literal, llvm_type, suffix
 
-__all__ = ["Arithmetic"]
+__all__ = ["INSIDE", "Arithmetic"]
+
+INSIDE = "inside"  # the attribute of a float's cast to an integer type that holds it
 
 _INT = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "xor": "xor", "lshift": "shl"}
 _FLOAT = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "frem": "frem"}
@@ -66,6 +68,8 @@ class Arithmetic:
             return w.op(hint, f"select {t} {args[0]}, {value} {args[1]}, {value} {args[2]}")
         if op == "cast":
             value = self._hidden(of, lanes, args[0], hint) if lanes > 1 and _is_short(_type(instr)) and _is_high(instr) else args[0]
+            if instr.attr == INSIDE:
+                return w.op(hint, f"fpto{'s' if _type(instr).is_signed else 'u'}i {t} {value} to {llvm_type(_type(instr), lanes)}")
             return self._cast(of, _type(instr), lanes, value, hint)
         if op == "freeze":
             return w.op(hint, f"freeze {t} {args[0]}")

@@ -83,7 +83,7 @@ def print_module(name: str, plan: Plan, target: Target, options: dict[str, objec
             join_in_place(entry.body)
             share_rounds(entry, target.vector_bits, wanted)
             split_carried(entry.body, {r.var for r in entry.reductions}, lambda entry=entry: flow_of(entry, 2))  # type: ignore[misc]
-        narrowed = narrow(entry, flow_of(entry, 2)) if wanted != 1 and target.vector_bits >= 128 else None
+        narrowed = narrow(entry, lambda entry: flow_of(entry, 2)) if wanted != 1 and target.vector_bits >= 128 else None
         lanes = choose_lanes(entry if narrowed is None else replace(entry, body=narrowed.body), target.vector_bits, wanted)
         printer = _Entry(entry, narrowed if lanes > 1 else None, lanes, target, fast, declare, plan.stops)
         functions.append(printer.function())

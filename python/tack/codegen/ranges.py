@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
-from math import isqrt
+from math import inf, isfinite, isqrt, sqrt
 
-from ..ir.nodes import Block, For, If, Instr, ScalarParam, Scope, Var, While
+from ..ir.nodes import Block, For, If, Instr, ScalarParam, Scope, Table, Var, While
 from ..types import DType, i32, i64
 from .affine import constant
 from .walk import Walk, blocks_of, instructions, run, variables_set
@@ -23,10 +23,13 @@ Interval = tuple[int, int]
 # ("arg", parameter, lowest), ("shape", array, dimension) or ("index", dimension): from -MOST, 0 or ``lowest`` on up to MOST.
 Assumption = tuple[object, ...]
 
+Numbers = tuple[float, float]
 MOST = i32.max - (1 << 17)
 _STEPS_DOWN = (0, i32.min, i64.min)
 _STEPS_UP = (i32.max, i64.max)
 _PASSES = 3  # over a loop, after which a variable that is not settled may be anything
+_ROUNDING = 2.0**-20  # of f32, generously
+_ROUNDS = 64  # of nested loops with constant bounds that are gone through as often as they run
 
 
 def fits(interval: Interval) -> bool:
@@ -58,10 +61,12 @@ class Ranges:
         self.assume = assume
         self.assumptions: dict[Assumption, None] = {}
         self.of: dict[Instr, Interval] = {}
+        self._numbers: dict[Instr, Numbers | None] = {}  # of floats
         self._env: dict[Var, Interval] = {}
         self._changed: list[dict[Var, Interval]] = [{}]  # per structured node around: what its sets may leave
         self._version: dict[Var, int] = {}
         self._read: dict[Instr, int] = {}
+        self._rounds = 1  # of the loops around that are gone through as often as they run
         self._divisors = {i.args[0] for i in instructions(*blocks) if i.op == "freeze" and i.args[0].op == "arg"}
         for block in blocks:
             run(self._block(block))
@@ -71,6 +76,14 @@ class Ranges:
             k = constant(value)
             return (k, k) if k is not None else _whole(value.type)
         return self.of.get(value, _whole(value.type))
+
+    def numbers(self, value: Instr) -> Numbers | None:
+        """What a float lies between, if it is never NaN."""
+        if value.op == "const":
+            assert isinstance(value.attr, int | float)
+            number = float(value.attr)
+            return (number, number) if number == number else None
+        return self._numbers.get(value)
 
     # ---- statements
 
@@ -128,6 +141,11 @@ class Ranges:
         for var in variables_set(*rounds):  # what was read before the loop says nothing of a later round
             self._version[var] = self._version.get(var, 0) + 1
         changed: dict[Var, Interval] = {}
+        before, most = self._rounds, _rounds(node)
+        if most is not None and before * most <= _ROUNDS:
+            self._rounds *= most
+        else:
+            most = None
         for attempt in count():
             self._env = dict(head)
             self._changed.append({})
@@ -146,15 +164,18 @@ class Ranges:
                 new = _join(old, interval)
                 if new != old:
                     grown = True
-                    if attempt >= _PASSES or var.type != i64:
+                    if most is not None:
+                        head[var] = new
+                    elif attempt >= _PASSES or var.type != i64:
                         head[var] = _whole(var.type)
                     elif attempt:
                         low = new[0] if new[0] == old[0] else max(s for s in _STEPS_DOWN if s <= new[0])
                         head[var] = low, new[1] if new[1] == old[1] else min(s for s in _STEPS_UP if s >= new[1])
                     else:
                         head[var] = new
-            if not grown:
+            if not grown or attempt + 1 == most:
                 break
+        self._rounds = before
         self._env = dict(entry)
         for var, interval in changed.items():
             self._assign(var, _join(head.get(var, _whole(var.type)), interval))
@@ -226,6 +247,8 @@ class Ranges:
 
     def _instr(self, node: Instr) -> None:
         t = node.type
+        if t is not None and t.is_float:
+            self._numbers[node] = self._float(node)
         if t is None or not t.is_int:
             return
         if node.op == "get":
@@ -235,6 +258,58 @@ class Ranges:
             return
         low, high = self._value(node, t)
         self.of[node] = (low, high) if t.min <= low and high <= t.max else _whole(t)
+
+    def _float(self, node: Instr) -> Numbers | None:
+        op, args = node.op, node.args
+        if op == "cast":
+            source = args[0].type
+            if source is None or not source.is_int:
+                return self.numbers(args[0])
+            low, high = self.interval(args[0])
+            return _outward(float(low), float(high))
+        if op in ("min", "max"):  # a number rather than a NaN
+            known = [n for n in map(self.numbers, args) if n is not None]
+            if not known:
+                return None
+            if len(known) == 1:
+                known.append((-inf, inf))
+            of = min if op == "min" else max
+            return of(known[0][0], known[1][0]), of(known[0][1], known[1][1])
+        if op == "math" and (x := self.numbers(args[0])) is not None:
+            if node.attr == "sqrt":
+                return _outward(sqrt(x[0]), sqrt(x[1])) if x[0] >= 0 else None
+            return _outward(x[0] - 1, x[1] + 1) if node.attr in ("floor", "ceil", "trunc", "rint", "round") else None
+        if op not in ("select", "add", "sub", "mul", "fma"):
+            return None
+        a, b, *c = (self.numbers(a) for a in args[op == "select" :])
+        if a is None or b is None:
+            return None
+        if op == "select":
+            return min(a[0], b[0]), max(a[1], b[1])
+        if op == "add":
+            return _outward(a[0] + b[0], a[1] + b[1])
+        if op == "sub":
+            return _outward(a[0] - b[1], a[1] - b[0])
+        products = [x * y for x in a for y in b]
+        if op == "mul":
+            return _outward(min(products), max(products))
+        return None if c[0] is None else _outward(min(products) + c[0][0], max(products) + c[0][1])
+
+    def _mean(self, node: Instr) -> Interval | None:
+        """Of a * t + b * (whole - t), where t lies between 0 and the whole."""
+        products = [a for a in node.args if a.op == "mul"]
+        if len(products) < 2:
+            return None
+        for t, a in (products[0].args, products[0].args[::-1]):
+            for rest, b in (products[1].args, products[1].args[::-1]):
+                for one, other in ((t, rest), (rest, t)):
+                    whole = constant(other.args[0]) if other.op == "sub" else None
+                    low, high = self.interval(one)
+                    if whole is None or low < 0 or high > whole or _plain(other.args[1]) is not _plain(one):
+                        continue
+                    of = _join(self.interval(a), self.interval(b))
+                    return of[0] * whole, of[1] * whole
+        return None
 
     def _assumed(self, key: Assumption, low: int) -> Interval:
         if not self.assume:
@@ -256,18 +331,70 @@ class Ranges:
             start, step = self.launch.start[node.attr], self.launch.step[node.attr]
             ahead = start if start is not None and step is not None and step > 0 else -MOST
             return self._assumed(("index", node.attr), ahead)
+        if op == "table":
+            assert isinstance(node.attr, Table)
+            numbers = [int(v) for v in node.attr.values]
+            return min(numbers), max(numbers)
         rule = _RULES.get(op)
         arguments = [self.interval(a) for a in node.args]
         if rule is None or (op in ("add", "sub", "mul", "min", "max", "neg", "abs") and node.args[0].type != t):
             return _whole(t)
         if op == "cast":
             source = node.args[0].type
-            return arguments[0] if source is not None and (source.is_int or source.bits == 1) else _whole(t)
+            if source is not None and source.is_float:
+                return _truncated(self.numbers(node.args[0]), t)
+            return arguments[0]
         if op == "select":
             return _join(*arguments[1:])
+        if op == "add" and (mean := self._mean(node)) is not None:
+            return mean
+        if op == "sub" and (divided := _of_rest(node)) is not None:
+            return _rem(*map(self.interval, divided.args))
         if op in ("lshift", "rshift") and constant(node.args[1]) is None:
             return _whole(t) if op == "lshift" else _join((0, 0), arguments[0])
         return rule(*arguments)
+
+
+def _outward(low: float, high: float) -> Numbers | None:
+    """Bounds of what is rounded; None where an infinity may have met its like."""
+    if not (isfinite(low) and isfinite(high)):
+        return None
+    return low - abs(low) * _ROUNDING, high + abs(high) * _ROUNDING
+
+
+def _truncated(numbers: Numbers | None, t: DType) -> Interval:
+    """Of a float made an integer, which saturates."""
+    if numbers is None:
+        return _whole(t)
+    low, high = (t.min if v <= t.min else t.max if v >= t.max else int(v) for v in numbers)
+    return low, high
+
+
+def _plain(value: Instr) -> Instr:
+    """The value before conversions to wider integers."""
+    while value.op == "cast" and value.type is not None and (source := value.args[0].type) is not None and source.is_int:
+        if value.type.bits <= source.bits or (source.is_signed and not value.type.is_signed):
+            break
+        value = value.args[0]
+    return value
+
+
+def _of_rest(node: Instr) -> Instr | None:
+    """The quotient x / y, of x - (x / y) * y."""
+    x, product = node.args
+    if product.op != "mul" or product.args[0].op != "quot":
+        return None
+    quotient, y = product.args
+    same = quotient.args[1] is y or (constant(y) is not None and constant(y) == constant(quotient.args[1]))
+    return quotient if quotient.args[0] is x and same else None
+
+
+def _rounds(node: For | While) -> int | None:
+    """How often a loop between constants runs, at least 1."""
+    if not isinstance(node, For):
+        return None
+    start, stop, step = constant(node.start), constant(node.stop), constant(node.step)
+    return None if start is None or stop is None or not step else max(1, len(range(start, stop, step)))
 
 
 def _corners(f: Callable[[int, int], int], a: Interval, b: Interval) -> Interval:
