@@ -166,6 +166,26 @@ def test_a_while_with_else_that_breaks_an_outer_loop_and_divergent_trip_counts(d
     assert filled(text, 199, x) == [collatz(int(v)) for v in x]
 
 
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32, np.int64])
+def test_bounds_computed_of_elements_have_64_bits(device: tack.Device, dtype: Any) -> None:
+    """Also where lanes count from and to different numbers, on both sides of what 32 bits hold."""
+    text = """
+    @tack.kernel
+    def k(out, a):
+        for i in range(out.shape[0]):
+            s = 0
+            for j in range(int(a[i]) + 1, int(a[i]) + 4):
+                s += j
+            for j in range(int(a[i]) - 1, int(a[i]) - 3, -1):
+                s -= 10 * j
+            out[i] = s
+    """
+    edges = [k + d for k in (-(2**62), -(2**32), -(2**31), 0, 2**31, 2**32, 2**40) for d in range(-4, 5)]
+    values = [v for v in edges if np.iinfo(dtype).min <= v <= np.iinfo(dtype).max]
+    expected = [3 * v + 6 - 10 * (2 * v - 3) for v in values]
+    assert filled(text, len(values), np.array(values, dtype)) == [(v + 2**63) % 2**64 - 2**63 for v in expected]
+
+
 @pytest.mark.parametrize(
     "body",
     [
