@@ -12,6 +12,7 @@ from .lane_loops import Candidate, LaneLoop, candidates, convert
 from .latency import registers_each
 from .llvm_atomics import one_element
 from .llvm_rows import row_lengths
+from .llvm_strides import is_short_step, picks_elements
 from .llvm_tables import private_arrays, used_values
 from .lower import copy_block
 from .params import EntryPlan
@@ -256,6 +257,9 @@ def _weigh_one(instr: Instr, flow: Flow, rounds: float, idle: float, vector_bits
             tally.vector += rounds * _MASKED_LANE  # no such instruction: lane by lane, with branches
         elif step in (-1, 0, 1):
             tally.vector += rounds * idle * max(1.0, lanes * bits / vector_bits) / lanes
+        elif is_short_step(step) and (picks_elements(vector_bits) or (idle == 1.0 and instr.op in ("load", "load_flat"))):
+            assert step is not None
+            tally.vector += rounds * idle * (2.0 * abs(step) - 1.0) * max(1.0, lanes * bits / vector_bits) / lanes
         elif array in tally.rows and (instr.op == "load" or vector_bits >= 512):
             tally.vector += rounds * idle * (2.0 * tally.rows[array] + 1.0) * max(1.0, lanes * bits / vector_bits) / lanes
         else:

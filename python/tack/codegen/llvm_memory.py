@@ -11,6 +11,7 @@ from .affine import Access, access, constant, indices_of
 from .llvm_atomics import Atomics
 from .llvm_ops import Arithmetic
 from .llvm_rows import load_column, store_column
+from .llvm_strides import is_short_step, load_strided, picks_elements, store_strided
 from .llvm_text import Writer, identifier, literal, llvm_type, suffix
 from .params import Slots
 from .streams import AHEAD_BYTES
@@ -301,6 +302,8 @@ class Memory:
                 self.prefetch(self.w.op("ahead", f"getelementptr i8, ptr {at}, i64 {AHEAD_BYTES}"), 0)
             value = self.load_vector(array.dtype, at, mask, hint)
             return value if split.step == 1 else self.reverse(t, value)
+        if is_short_step(split.step) and (mask is None or picks_elements(self.arithmetic.x86_bits)):
+            return load_strided(self, array, split, flat, mask, hint)
         column = load_column(self, instr, split, hint) if mask is None and self.rows else None
         if column is not None:
             return column
@@ -377,6 +380,8 @@ class Memory:
                 self.w.do(f"store {llvm_type(array.dtype, self.lanes)} {text}, ptr {at}, align {size * self.lanes}, !nontemporal !0")
             else:
                 self.store_vector(array.dtype, text, at, mask)
+        elif is_short_step(split.step) and picks_elements(self.arithmetic.x86_bits):
+            store_strided(self, array, split, flat, self.v.vector(value), mask)
         elif mask is not None or not self.rows or not store_column(self, instr, split):
             self.scatter(array.dtype, self.v.vector(value), self.pointers(array, split, flat), mask)
 
