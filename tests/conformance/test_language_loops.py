@@ -186,6 +186,27 @@ def test_bounds_computed_of_elements_have_64_bits(device: tack.Device, dtype: An
     assert filled(text, len(values), np.array(values, dtype)) == [(v + 2**63) % 2**64 - 2**63 for v in expected]
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.uint16])
+def test_what_a_loop_that_breaks_has_bound_is_not_what_its_else_binds(device: tack.Device, dtype: Any) -> None:
+    text = """
+    @tack.kernel
+    def k(out, a, b):
+        for i in range(out.shape[0]):
+            for _ in range(b[i]):
+                if a[i] % 3 != 0:
+                    v = a[i]
+                    break
+            else:
+                v = 100
+            out[i] = v // 7 * 10 + (v > 100)
+    """
+    a = np.array([v for k in (0, 200, 2**15, 2**31, 2**40) for v in range(k - 4, k + 5) if 0 <= v <= np.iinfo(dtype).max], dtype)
+    b = np.arange(len(a), dtype=np.uint8) % 3
+    value = np.where((b > 0) & (a % 3 != 0), a, 100).astype(np.int64)
+    wide = value // 7 * 10 + (value > 100)
+    assert filled(text, len(a), a, b) == (wide % 2**16 if dtype is np.uint16 else wide).tolist()
+
+
 @pytest.mark.parametrize(
     "body",
     [

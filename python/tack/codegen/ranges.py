@@ -181,7 +181,10 @@ class Ranges:
             self._assign(var, _join(head.get(var, _whole(var.type)), interval))
         if isinstance(node, For):
             self._assign(node.var, _whole(node.var.type))
+        left = dict(self._env)
         yield self._block(node.orelse)
+        for var in variables_set(node.orelse):  # a round that breaks comes by here without it
+            self._assign(var, _join(left.get(var, _whole(var.type)), self._env[var]))
 
     def _counter(self, node: For) -> Interval:
         start, stop, step = (self.interval(v) for v in (node.start, node.stop, node.step))
