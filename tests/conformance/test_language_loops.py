@@ -198,6 +198,9 @@ def test_what_a_loop_that_breaks_has_bound_is_not_what_its_else_binds(device: ta
                     break
             else:
                 v = 100
+                if b[i] == 0:
+                    for _ in range(b[i] + 2):
+                        v += 0
             out[i] = v // 7 * 10 + (v > 100)
     """
     a = np.array([v for k in (0, 200, 2**15, 2**31, 2**40) for v in range(k - 4, k + 5) if 0 <= v <= np.iinfo(dtype).max], dtype)

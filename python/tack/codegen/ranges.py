@@ -184,7 +184,8 @@ class Ranges:
         left = dict(self._env)
         yield self._block(node.orelse)
         for var in variables_set(node.orelse):  # a round that breaks comes by here without it
-            self._assign(var, _join(left.get(var, _whole(var.type)), self._env[var]))
+            a, b = (end.get(var, _whole(var.type)) for end in (left, self._env))
+            self._assign(var, _join(a, b))
 
     def _counter(self, node: For) -> Interval:
         start, stop, step = (self.interval(v) for v in (node.start, node.stop, node.step))
