@@ -103,6 +103,24 @@ def rows() -> ir.Kernel:
     return build.kernel
 
 
+def masked() -> ir.Kernel:
+    """Every third lane loads and stores, neighbours and others, of several types; the indices of the rest are wild."""
+    build = Build("masked")
+    out, b, x = build.array("out", T.u8, 2), build.array("b", T.u8), build.array("x", T.f32)
+    build.kernel.written = frozenset({out.index})
+    with build.parallel((b, 0)) as (i,):
+        far = build.same("sub", i, build.i(1 << 50))
+        odd = build.compare("eq", build.same("mod", i, build.i(3)), build.i(1))
+        at = build.op("select", T.i64, odd, i, far)
+        twice = build.same("mul", at, build.i(2))
+        with build.when(odd):
+            build.store(out, build.same("add", build.load(b, at), build.load(b, i)), build.i(0), i)
+            build.store(out, build.cast(build.same("add", build.load(x, at), build.load(x, i)), T.u8), build.i(1), at)
+            build.store(out, build.cast(build.load(x, twice), T.u8), build.i(2), i)
+            build.store(out, build.cast(build.load(x, build.same("mul", i, build.i(2))), T.u8), build.i(3), i)
+    return build.kernel
+
+
 def inputs(name: str) -> tuple[Any, ...]:
     rng = np.random.default_rng(5)
     n = 77
@@ -117,12 +135,21 @@ def inputs(name: str) -> tuple[Any, ...]:
         return np.zeros((8, n), np.float32), x, rng.integers(0, 9, n).astype(np.int32)
     if name == "bytes":
         return np.zeros((9, 41), np.uint8), rng.integers(0, 2, (9, 41)).astype(np.uint8)
+    if name == "masked":
+        return np.full((4, n), 9, np.uint8), rng.integers(0, 100, n).astype(np.uint8), rng.integers(0, 100, 2 * n).astype(np.float32)
     if name == "rows":
         return np.full((n, 4), 7, np.float32), rng.normal(size=(n, 3)).astype(np.float32)
     return np.zeros(n, np.float32), np.linspace(-20, 12, n, dtype=np.float32), 50
 
 
-KERNELS: dict[str, Callable[[], ir.Kernel]] = {"divisions": divisions, "floats": floats, "bytes": bytes_, "escape": escape, "rows": rows}
+KERNELS: dict[str, Callable[[], ir.Kernel]] = {
+    "divisions": divisions,
+    "floats": floats,
+    "bytes": bytes_,
+    "escape": escape,
+    "rows": rows,
+    "masked": masked,
+}
 
 
 def results(program: Program, name: str) -> bytes:
