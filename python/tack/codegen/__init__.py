@@ -11,7 +11,7 @@ from ..ir.target import Target
 from ..types import DType
 from .c_printer import Text, print_text
 from .dialects import dialect_of
-from .llvm_printer import Module, print_module
+from .llvm_module import Module, print_module
 from .llvm_text import identifier
 from .lower import MathLibrary
 from .params import argument_specs, plan

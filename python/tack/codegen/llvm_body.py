@@ -15,7 +15,7 @@ from ..ir.records import MAX_VALUES
 from ..types import BOOL
 from .affine import constant
 from .lane_loops import LaneLoop
-from .llvm_division import Division, divide
+from .llvm_division import Division, divide, wrap, wraps
 from .llvm_lane_loops import chain, fold, print_rounds
 from .llvm_memory import Memory, Values, Words
 from .llvm_ops import Arithmetic
@@ -505,6 +505,8 @@ class Body:
             name = divide(self, node, hint)
         elif flow.form(node) is None:
             name = self.arithmetic.emit(node, self.lanes, [values.vector(a) for a in node.args], hint)
+        elif wraps(node):
+            name = wrap(self, node, hint)
         else:
             name = self.arithmetic.emit(node, 1, [values.scalar(a) for a in node.args], hint)
         values.names[node] = name

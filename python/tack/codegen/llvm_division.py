@@ -17,7 +17,7 @@ from .llvm_text import llvm_type, suffix
 if TYPE_CHECKING:
     from .llvm_body import Body
 
-__all__ = ["Division", "divide", "is_stepped", "lane_function"]
+__all__ = ["Division", "divide", "is_stepped", "lane_function", "wrap", "wraps"]
 
 Division = tuple[str, DType, int]  # "quot" or "rem", the type, lanes
 
@@ -42,6 +42,29 @@ def divide(body: Body, node: Instr, hint: str) -> str:
 def is_stepped(step: int | None, uniform: bool, t: DType) -> bool:
     """Whether one scalar division does: of a dividend of this form by a divisor that is uniform."""
     return step is not None and uniform and t.bits >= 32 and 0 < step <= _WIDEST_STEP
+
+
+def wraps(node: Instr) -> bool:
+    """Whether it is the remainder of an index and something by a number of the launch: mostly the index itself lies in front of that."""
+    if node.op != "rem" or node.type is None or not node.type.is_signed or constant(node.args[1]) is not None:
+        return False
+    x = node.args[0]
+    return x.op in ("add", "sub") and any(a.op == "index" for a in x.args)
+
+
+def wrap(body: Body, node: Instr, hint: str) -> str:
+    """The remainder of scalars, divided only where it is not the dividend."""
+    w, (x, y) = body.w, map(body.values.scalar, node.args)
+    t = llvm_type(node.type) if node.type is not None else ""
+    out = w.once(f"{hint}.rest", f"alloca {t}, align 8")
+    far, end = w.label("divide"), w.label("divided")
+    w.do(f"store {t} {x}, ptr {out}")
+    positive, below = w.op("positive", f"icmp sgt {t} {y}, 0"), w.op("below", f"icmp ult {t} {x}, {y}")
+    w.cbr(w.op("near", f"select i1 {positive}, i1 {below}, i1 false"), end, far)
+    w.start(far)
+    w.do(f"store {t} {w.op(hint, f'srem {t} {x}, {y}')}, ptr {out}")
+    w.start(end)
+    return w.op(hint, f"load {t}, ptr {out}")
 
 
 def _through_floats(body: Body, op: str, t: DType, of: DType, x: str, y: str, hint: str) -> str:

@@ -301,7 +301,10 @@ class Memory:
                 mask = mask and self.reverse("i1", mask)
             elif instr in self.leading and mask is None:
                 self.prefetch(self.w.op("ahead", f"getelementptr i8, ptr {at}, i64 {AHEAD_BYTES}"), 0)
-            value = self.load_vector(array.dtype, at, mask, hint)
+            if mask is not None and not self._has_masks(array.dtype):
+                value = self._load_around(array, at, mask, hint)
+            else:
+                value = self.load_vector(array.dtype, at, mask, hint)
             return value if split.step == 1 else self.reverse(t, value)
         if is_short_step(split.step) and (mask is None or picks_elements(self.arithmetic.x86_bits)):
             return load_strided(self, array, split, flat, mask, hint)
@@ -318,6 +321,45 @@ class Memory:
         """Asks for the line at an address, which need not be one of anything."""
         self.arithmetic.declare("llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
         self.w.do(f"call void @llvm.prefetch.p0(ptr {at}, i32 {write}, i32 3, i32 1)")
+
+    def _has_masks(self, dtype: DType) -> bool:
+        """Whether the machine has masked loads; otherwise LLVM takes the lanes one by one, with a branch each."""
+        return self.arithmetic.x86_bits == 512 or (self.arithmetic.x86_bits == 256 and dtype.bits >= 32)
+
+    def _load_around(self, array: ArrayParam, at: str, mask: str, hint: str) -> str:
+        """All lanes' elements where these lie between the array's first and last one, as they mostly do: nobody looks at those of lanes
+        that are off."""
+        w, vt = self.w, llvm_type(array.dtype, self.lanes)
+        low, high = self.words.span(array)
+        place = w.op("place", f"ptrtoint ptr {at} to i64")
+        room = w.op("room", f"sub i64 {high}, {place}")
+        ok = w.op("inside", f"icmp sge i64 {room}, {self.lanes * array.dtype.itemsize}")
+        ok = w.op("inside", f"and i1 {ok}, {w.op('behind', f'icmp uge i64 {place}, {low}')}")
+        out = w.once(f"{hint}.lanes", f"alloca {vt}, align 64")
+        whole, part, end = w.label("load.all"), w.label("load.some"), w.label("loaded")
+        w.cbr(ok, whole, part)
+        w.start(whole)
+        w.do(f"store {vt} {self.load_vector(array.dtype, at, None, hint)}, ptr {out}, align 64")
+        w.br(end)
+        w.start(part)
+        some = w.op(hint, f"call fastcc {vt} {self._load_some(array.dtype)}(ptr {at}, <{self.lanes} x i1> {mask})")
+        w.do(f"store {vt} {some}, ptr {out}, align 64")
+        w.start(end)
+        return w.op(hint, f"load {vt}, ptr {out}, align 64")
+
+    def _load_some(self, dtype: DType) -> str:
+        """The function that takes lanes one by one. It is not inlined: few of its calls happen."""
+        n, vt, size = self.lanes, llvm_type(dtype, self.lanes), dtype.itemsize
+        kind = suffix(dtype, n)
+        self.arithmetic.declare(f"llvm.masked.load.{kind}.p0", f"declare {vt} @llvm.masked.load.{kind}.p0(ptr, <{n} x i1>, {vt})")
+        name = f"@tack_load_{kind}"
+        self.arithmetic.declare(
+            name,
+            f"define internal fastcc {vt} {name}(ptr %at, <{n} x i1> %mask) noinline #0 {{\n"
+            f"  %some = call {vt} @llvm.masked.load.{kind}.p0(ptr align {size} %at, <{n} x i1> %mask, {vt} zeroinitializer)\n"
+            f"  ret {vt} %some\n}}",
+        )
+        return name
 
     def load_vector(self, dtype: DType, at: str, mask: str | None, hint: str) -> str:
         vt = llvm_type(dtype, self.lanes)

@@ -9,42 +9,37 @@ dimensions in a loop of its own. Very large bodies are divided among functions.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from itertools import pairwise
 
 from ..ir.nodes import ArrayParam, For, Instr
-from ..ir.source import EntryPoint
 from ..ir.target import Target
 from .affine import access, indices_of
-from .carried import split_carried
 from .collapse import SHORT, Pair, flat_arrays
-from .cost import choose_lanes, collapse_flow, flow_of, iteration_ns, local_arrays, share_rounds, size_of
-from .joins import join_in_place
+from .cost import collapse_flow, flow_of, iteration_ns, local_arrays, size_of
+from .interior import Inside
 from .lane_loops import ArrayPair, LaneLoop
 from .llvm_ahead import Ahead
 from .llvm_body import Body
-from .llvm_division import Division, lane_function
 from .llvm_memory import Words
 from .llvm_names import value_names
 from .llvm_ops import Arithmetic
 from .llvm_pieces import Pieces
-from .llvm_records import functions as record_functions
 from .llvm_reduce import Accumulators
 from .llvm_rows import leading_stores, row_lengths
 from .llvm_tables import Tables, private_arrays, used_values
-from .llvm_text import Writer, identifier
-from .llvm_versions import all_fit, prefers_plain
-from .lower import LibraryCall, MathLibrary
-from .narrow import Narrowed, narrow
+from .llvm_text import Writer
+from .llvm_versions import all_fit, has_interior, prefers_plain
+from .narrow import Narrowed
 from .numbers import never_nan
-from .params import EntryPlan, Plan
+from .params import EntryPlan
 from .pieces import divide
-from .shared_math import print_function
 from .streams import address_slice, anchor, far_accesses, leading_loads, streamed_store
 from .tiles import find_tiles, worth_rounds
 from .uniform import Flow
 from .walk import instructions, nodes
 
-__all__ = ["Module", "print_module"]
+__all__ = ["EntryPrinter"]
 
 _ONE_COPY = 1200  # instructions of a body beyond which there is no unmasked copy
 _UNROLLED, _UNROLLED_SIZE = 4, 16  # iterations between branches of plain code, and statements of a body for which there are several
@@ -53,74 +48,7 @@ _ROUNDS, _ITERATIONS = 8, 4  # of loops whose rounds lanes share, and of ones wi
 _STREAM_BYTES = 32 << 20  # stored by a launch, from which on the caches would not keep them
 
 
-@dataclass(slots=True)
-class Module:
-    """The text and what the runtime needs to know of its entries."""
-
-    text: str
-    entries: list[EntryPoint] = field(default_factory=list)
-    lanes: int = 1
-
-
-def print_module(name: str, plan: Plan, target: Target, options: dict[str, object], math: MathLibrary) -> Module:
-    """Prints all entries of a kernel."""
-    wanted = options.get("simd") or target.simd
-    assert isinstance(wanted, int)
-    declarations: dict[str, str] = {}
-    fast = bool(options.get("fast_math"))
-
-    def declare(name: str, text: str) -> None:
-        declarations.setdefault(name, text)
-
-    module = Module("")
-    functions: list[str] = []
-    calls: set[str] = set()  # functions that write records
-    math_calls: dict[tuple[LibraryCall, int], None] = {}
-    divisions: dict[Division, None] = {}
-    for entry in plan.entries:
-        entry.fast = fast
-        if wanted != 1 and target.vector_bits >= 128 and not entry.single:
-            join_in_place(entry.body)
-            share_rounds(entry, target.vector_bits, wanted)
-            split_carried(entry.body, {r.var for r in entry.reductions}, lambda entry=entry: flow_of(entry, 2))  # type: ignore[misc]
-        narrowed = narrow(entry, lambda entry: flow_of(entry, 2)) if wanted != 1 and target.vector_bits >= 128 else None
-        lanes = choose_lanes(entry if narrowed is None else replace(entry, body=narrowed.body), target.vector_bits, wanted)
-        printer = _Entry(entry, narrowed if lanes > 1 else None, lanes, target, fast, declare, plan.stops)
-        functions.append(printer.function())
-        calls |= printer.body.calls
-        for body in printer.bodies:
-            math_calls |= body.math_calls
-            divisions |= body.divisions
-        module.entries.append(EntryPoint(entry.symbol, list(entry.slots.order), 1 if entry.reductions else entry.rank, printer.cost))
-        module.lanes = max(module.lanes, lanes)
-    x86_bits = target.vector_bits if target.arch.startswith("x86-64") else 0
-    for call, lanes in math_calls:
-        text, found = print_function(call, lanes, math, lambda w: Arithmetic(w, declare, fast, x86_bits))
-        functions.append(text)
-        divisions |= found
-    functions += [lane_function(*division) for division in divisions]
-    head = [f"; tack kernel {identifier(name)} for {target.arch}", ""]
-    width = f' "prefer-vector-width"="{target.vector_bits}" "min-legal-vector-width"="{target.vector_bits}"' if target.vector_bits else ""
-    if calls:
-        functions += record_functions(calls, 1 + max(len(site.values) for site in plan.sites))
-    cpu = target.arch.partition("+")[0]
-    machine = f'"target-cpu"="{"generic" if cpu == "aarch64" else cpu}"{width}'
-    tail = [
-        *declarations.values(),
-        "",
-        f"attributes #0 = {{ nounwind {machine} }}",
-        *(["attributes #1 = { nounwind noinline }", "attributes #2 = { cold }"] if calls else []),
-        *([f"attributes #3 = {{ noinline nosync nounwind willreturn memory(none) {machine} }}"] if math_calls else []),
-        "!0 = !{i32 1}",
-        "",
-    ]
-    if not functions:  # a kernel that does nothing: the runtime loads no object without code
-        functions.append(f"define void @tack_{identifier(name)}() #0 {{\n  ret void\n}}\n")
-    module.text = "\n".join([*head, *functions, *tail])
-    return module
-
-
-class _Entry:
+class EntryPrinter:
     def __init__(
         self,
         entry: EntryPlan,
@@ -130,9 +58,13 @@ class _Entry:
         fast: bool,
         declare: Callable[[str, str], None],
         stops: bool,
+        inside: Inside | None,
     ) -> None:
         """``narrowed``: the body in 32 bits, to be run where a launch's numbers allow that."""
         self.stops = stops
+        self.inside = inside
+        self.general = entry
+        self.edges: tuple[str, str, Body] | None = None  # the first and last index of the interior, and what runs outside of it
         self.assumptions = [] if narrowed is None else narrowed.assumptions
         self.wide = entry if self.assumptions else None
         plain = replace(entry, body=entry.plain or entry.body, plain=None)
@@ -193,6 +125,8 @@ class _Entry:
             self._plain(self.plain, done)
         if self.wide is not None:
             self._wide(self.wide, done)
+        if self.inside is not None and self.tables is None and self.pieces is None:
+            self._interior(self.inside, done)
         if self.tables is not None:
             self._private(self.tables, done)
         self._launch(done, self.tables is None)
@@ -230,9 +164,10 @@ class _Entry:
 
     def _other(self, entry: EntryPlan, flow: Flow, done: str, once: bool) -> None:
         """Another version of the body, from the function's begin to its end. ``once``: printed once, under a mask."""
-        saved = self.entry, self.flow, self.body, self.anchor, self.stream, self.tables, self.used, self.each
+        saved = self.entry, self.flow, self.body, self.anchor, self.stream, self.tables, self.used, self.each, self.lanes
         self.entry, self.flow, self.anchor, self.stream, self.tables = entry, flow, None, None, None
         self.each = 1 if entry.by_rounds else flow.lanes
+        self.lanes = flow.lanes
         self.used = used_values(entry.prologue, entry.body)
         self.body = self._body(entry, flow)
         self.body.compact = self.once = once
@@ -241,7 +176,26 @@ class _Entry:
         self._iterations("%begin", "%end")
         self.w.br(done)
         self.once = False
-        self.entry, self.flow, self.body, self.anchor, self.stream, self.tables, self.used, self.each = saved
+        self.entry, self.flow, self.body, self.anchor, self.stream, self.tables, self.used, self.each, self.lanes = saved
+
+    def _interior(self, inside: Inside, done: str) -> None:
+        """The body for launches whose rows have an interior, lanes there and one iteration at a time outside. The others go on."""
+        w, dim = self.w, self.entry.rank - 1
+        inner, usual = w.label("inside"), w.label("usual")
+        ends = [self._index(dim, v, "end") for v in ("0", self._count(dim))]
+        low, high, good = has_interior(w, self.words, inside.interior, ends[0], ends[1])
+        fit = all_fit(w, self.words, inside.assumptions, self._ends)
+        if fit:
+            good = w.op("good", f"and i1 {good}, {fit}")
+        w.cbr(good, inner, usual)
+        w.start(inner)
+        plain = self._body(self.general, flow_of(self.general, 1))
+        plain.labels["exit", None] = done
+        plain.straight(self.general.prologue)
+        self.edges = low, high, plain
+        self._other(inside.entry, flow_of(inside.entry, inside.lanes), done, False)
+        self.edges = None
+        w.start(usual)
 
     def _private(self, tables: Tables, done: str) -> None:
         """A copy of the loop that updates small arrays in tables of its own. What follows it, for the other launches, is bound by its
@@ -322,7 +276,7 @@ class _Entry:
     def _iterations(self, low: str, high: str) -> None:
         """Iterations [low, high) of the linear range, which is not empty."""
         self.body.index = [""] * self.entry.rank
-        self._range(low, high, [self._count(d) for d in range(self.entry.rank)], self._row)
+        self._range(low, high, [self._count(d) for d in range(self.entry.rank)], self._row if self.edges is None else self._parts)
 
     def _range(self, low: str, high: str, counts: list[str], run: Callable[[str, str], None]) -> None:
         """Runs pieces of rows, the last of the dimensions that have these counts; sets the indices of the others."""
@@ -387,6 +341,31 @@ class _Entry:
         body.iteration(self.entry.body, mask)
         if self.reductions is not None:
             self.reductions.end_group(mask)
+
+    def _parts(self, first: str, last: str) -> None:
+        """Columns [first, last) of a row: outside of the interior one by one."""
+        assert self.edges is not None
+        w, (low, high, plain) = self.w, self.edges
+        start = self._bound("start", self.entry.rank - 1)
+        cuts = [first]
+        for border in (low, high):
+            column = border if start is None else w.op("column", f"sub i64 {border}, {start}")
+            column = w.op("column", f"select i1 {w.op('before', f'icmp slt i64 {column}, {last}')}, i64 {column}, i64 {last}")
+            cuts.append(w.op("cut", f"select i1 {w.op('after', f'icmp sgt i64 {column}, {first}')}, i64 {column}, i64 {first}"))
+        cuts.append(last)
+        for k, (begin, end) in enumerate(pairwise(cuts)):
+            some, after = w.label("some.columns"), w.label("columns.done")
+            w.cbr(w.op("some", f"icmp slt i64 {begin}, {end}"), some, after)
+            w.start(some)
+            if k == 1:
+                self._row(begin, end)
+            else:
+                saved = self.entry, self.flow, self.body, self.each, self.lanes
+                plain.index = self.body.index
+                self.entry, self.flow, self.body, self.each, self.lanes = self.general, plain.flow, plain, 1, 1
+                self._row(begin, end)
+                self.entry, self.flow, self.body, self.each, self.lanes = saved
+            w.start(after)
 
     def _row(self, first: str, last: str) -> None:
         """Columns [first, last) of a row, which are not empty."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from ..ir.nodes import ArrayParam, For, Instr, ScalarParam
+from .interior import Interior, Linear
 from .lane_loops import ArrayPair
 from .llvm_body import WORDS, Body
 from .llvm_lane_loops import all_apart
@@ -14,7 +15,10 @@ from .llvm_memory import Words
 from .llvm_text import Writer
 from .ranges import MOST, Assumption
 
-__all__ = ["all_fit", "prefers_plain"]
+__all__ = ["all_fit", "has_interior", "prefers_plain"]
+
+_MANY = 1 << 40  # beyond which numbers of a launch are not added up
+_EDGES = 4  # iterations outside of the interior, and as many more as 1/16 of a row has
 
 _EVALUATED = frozenset({*WORDS, "const", "add", "sub", "mul", "neg", "min", "max", "cast", "select", "lt", "le", "gt", "ge", "eq", "ne"})
 
@@ -88,3 +92,46 @@ def all_fit(w: Writer, words: Words, assumptions: Iterable[Assumption], ends: Ca
             ok = w.op("fits", f"icmp ule i64 {from_low}, {MOST - lowest}")
             result = w.op("fit", f"and i1 {result}, {ok}") if result else ok
     return result
+
+
+def has_interior(w: Writer, words: Words, interior: Interior, begin: str, end: str) -> tuple[str, str, str]:
+    """Where the interior of rows [begin, end) begins and ends, and i1: whether most of their iterations are there."""
+    good = ""
+
+    def also(condition: str) -> None:
+        nonlocal good
+        good = w.op("good", f"and i1 {good}, {condition}") if good else condition
+
+    def few(value: str) -> None:
+        also(w.op("few", f"icmp ult i64 {w.op('shifted', f'add i64 {value}, {_MANY}')}, {2 * _MANY}"))
+
+    def total(border: Linear, constant: int) -> str:
+        text = str(constant)
+        for (kind, what), k in border.terms.items():
+            if kind == "arg":
+                assert isinstance(what, ScalarParam)
+                value = words.scalar(what)
+            else:
+                assert isinstance(what, tuple)
+                value = words.shape(*what)
+            few(value)
+            text = w.op("border", f"add i64 {text}, {w.op('term', f'mul i64 {value}, {k}')}")
+        return text
+
+    def outmost(values: list[str], than: str) -> str:
+        out = values[0]
+        for value in values[1:]:
+            out = w.op("border", f"select i1 {w.op('further', f'icmp {than} i64 {value}, {out}')}, i64 {value}, i64 {out}")
+        return out
+
+    few(begin)
+    few(end)
+    low = outmost([begin, *dict.fromkeys(total(b, b.high) for b in interior.lows)], "sgt")
+    high = outmost([end, *dict.fromkeys(total(b, b.low) for b in interior.highs)], "slt")
+    inside = w.op("inside", f"sub i64 {high}, {low}")
+    length = w.op("length", f"sub i64 {end}, {begin}")
+    edges = w.op("edges", f"add i64 {w.op('part', f'lshr i64 {length}, 4')}, {_EDGES}")
+    enough = w.op("enough", f"sub i64 {length}, {edges}")
+    also(w.op("long", f"icmp sge i64 {inside}, {enough}"))
+    also(w.op("some", f"icmp sgt i64 {inside}, 0"))
+    return low, high, good
