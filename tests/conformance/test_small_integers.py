@@ -168,6 +168,21 @@ def test_floats_as_bytes(device: Any) -> None:
 
 
 @tack.kernel
+def unsigned(o, p, x):  # type: ignore[no-untyped-def]
+    for i in range(x.shape[0]):
+        o[i] = int(tack.u16(min(max(x[i], -128.0), 127.0))) + 16
+        p[i] = int(tack.u8(min(max(x[i], -3.0), 300.0))) - 200
+
+
+def test_negative_floats_that_are_made_unsigned(device: Any) -> None:
+    """They are 0, also where fewer bits would hold what they were."""
+    x = np.linspace(-400.0, 400.0, 161).astype(np.float32)
+    o, p = run(device, unsigned, np.zeros(161, np.int8), np.zeros(161, np.int16), x)[:2]
+    np.testing.assert_array_equal(o, (np.clip(x, 0, 127).astype(int) + 16).astype(np.int8))
+    np.testing.assert_array_equal(p, np.clip(x, 0, 255).astype(int) - 200)
+
+
+@tack.kernel
 def distances(a, b):  # type: ignore[no-untyped-def]
     s = 0
     t = 0

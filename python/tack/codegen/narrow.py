@@ -222,7 +222,9 @@ class _Narrowing:
         if op == "cast":
             source = args[0].type
             assert source is not None
-            return mine if not source.is_float else self._kind(instr)  # one that no narrow type holds saturates
+            if source.is_float:
+                return None if self.ranges.saturates(instr) else self._kind(instr)
+            return mine
         if op == "rshift":
             k_low, k_high = self.ranges.interval(args[1])
             if k_low < 0 or k_high >= self.bits:

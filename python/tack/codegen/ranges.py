@@ -85,6 +85,11 @@ class Ranges:
             return (number, number) if number == number else None
         return self._numbers.get(value)
 
+    def saturates(self, cast: Instr) -> bool:
+        """Whether a float may lie outside of the integer type that it is made."""
+        numbers, t = self.numbers(cast.args[0]), cast.type
+        return numbers is None or t is None or not (t.min - 1 < numbers[0] and numbers[1] < t.max + 1)
+
     # ---- statements
 
     def _assign(self, var: Var, interval: Interval) -> None:
