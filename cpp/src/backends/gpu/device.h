@@ -103,7 +103,6 @@ class Device : public DeviceImpl {
 
   void launch(const LaunchCommand& command) override {
     const typename Module<Api>::Entry& entry = static_cast<const Module<Api>*>(command.module)->entry(command.entry);
-    const std::int64_t groups = entry.whole_groups ? command.iterations : (command.iterations - 1) / entry.group + 1;
     // The driver reads as many bytes of each word as the parameter has; a parameter is at most 8 bytes long.
     std::array<void*, usual_words> pointers;
     std::vector<void*> more;
@@ -114,8 +113,8 @@ class Device : public DeviceImpl {
     }
     for (std::size_t i = 0; i < command.words.size(); ++i) parameters[i] = const_cast<std::uint64_t*>(&command.words[i]);
     const Scope scope(context_);
-    driver()("launch it", driver().launch, entry.function, static_cast<unsigned int>(groups), 1u, 1u, entry.group, 1u, 1u, 0u, stream,
-             parameters, nullptr);
+    driver()("launch it", driver().launch, entry.function, static_cast<unsigned int>(entry.groups.count(command.iterations)), 1u, 1u,
+             entry.groups.threads, 1u, 1u, 0u, stream, parameters, nullptr);
   }
 
   void synchronize() override {

@@ -10,23 +10,23 @@
 
 #include "backend.h"
 #include "backends/gpu/driver.h"
+#include "backends/gpu/groups.h"
 
 namespace tack::gpu {
 
 /// Lives no longer than its device.
 template <class Api>
-class Module final : public ModuleImpl {
+class Module final : public GroupedModule {
  public:
   struct Entry {
     Api::Function function = nullptr;
-    std::uint32_t group = 0;    // threads
-    bool whole_groups = false;  // as EntryPoint::whole_groups
+    Groups groups;
   };
 
   /// Throws Error(corrupt) for bytes that the driver does not take, Error(driver) for an entry whose groups are too large for it.
   /// `block`: threads of a group where an entry does not say.
   Module(const Api::Context& context, std::span<const std::byte> binary, const KernelSource& source, std::uint32_t block)
-      : ModuleImpl(source.name), context_(context) {
+      : GroupedModule(source), context_(context) {
     const typename Api::Scope scope(context_);
     load(binary);
     try {
@@ -48,12 +48,6 @@ class Module final : public ModuleImpl {
   Module& operator=(const Module&) = delete;
 
   const Entry& entry(std::uint32_t index) const noexcept { return entries_[index]; }
-  std::vector<EntryStatistics> statistics() const override {
-    std::vector<EntryStatistics> rows;
-    rows.reserve(symbols_.size());
-    for (const std::string& symbol : symbols_) rows.push_back({.symbol = symbol});
-    return rows;
-  }
 
  private:
   using Result = Api::Result;
@@ -69,24 +63,15 @@ class Module final : public ModuleImpl {
   void find(const EntryPoint& point, std::uint32_t block) {
     const Driver<Api>& driver = context_.driver();
     Entry entry;
-    entry.group = point.group == 0 ? block : point.group;
-    entry.whole_groups = point.whole_groups;
+    entry.groups = Groups(point, block);
     const Result found = driver.module_function(&entry.function, module_, point.symbol.c_str());
     if (found != Result::success)
       refuse(text("find '", point.symbol, "' in the code of kernel '", kernel(), '\''), found, driver.module_function.symbol,
              found == Result::not_found, {});
     int most = 0;
     driver("ask how large a kernel's groups may be", driver.function_attribute, &most, Api::max_threads_per_block, entry.function);
-    if (entry.group > static_cast<std::uint32_t>(most))
-      throw Error({ErrorCode::driver,
-                   text("Kernel '", kernel(), "' runs in groups of ", entry.group, " threads, but its code leaves registers for ", most,
-                        " at most. Give it a smaller block=."),
-                   std::string(Api::type),
-                   driver.function_attribute.symbol,
-                   0,
-                   {}});
+    check_registers(entry.groups, static_cast<std::uint32_t>(most), Api::type, driver.function_attribute.symbol);
     entries_.push_back(entry);
-    symbols_.push_back(point.symbol);
   }
 
   [[noreturn]] void refuse(const std::string& what, Result result, const char* symbol, bool corrupt, std::string_view words) const {
@@ -100,7 +85,6 @@ class Module final : public ModuleImpl {
   const Api::Context& context_;
   Api::Module module_ = nullptr;
   std::vector<Entry> entries_;
-  std::vector<std::string> symbols_;
 };
 
 }  // namespace tack::gpu

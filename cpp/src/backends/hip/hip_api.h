@@ -68,19 +68,9 @@ struct Api {
 
   /// What gpu/texture.h is made of.
   struct Images {
-    using Array = abi::Array;
-    using Object = abi::TextureObject;
-    using ArrayDescription = abi::ArrayDescription;
-    using ArrayFormat = abi::ArrayFormat;
-    using ResourceDescription = abi::ResourceDescription;
-    using ResourceKind = abi::ResourceKind;
-    using TextureDescription = abi::TextureDescription;
-    using AddressMode = abi::AddressMode;
-    using FilterMode = abi::FilterMode;
     static constexpr unsigned int normalized_coordinates = abi::texture_normalized_coordinates;
-
     /// The copy of a contiguous volume of floats in the device's memory; `shape`: depth, height, width.
-    static abi::Copy3D copy_of(const void* texels, Array array, std::array<std::size_t, 3> shape) noexcept {
+    static abi::Copy3D copy_of(const void* texels, abi::Array array, std::array<std::size_t, 3> shape) noexcept {
       abi::Copy3D copy{};
       copy.from = {const_cast<void*>(texels), shape[2] * sizeof(float), shape[2], shape[1]};
       copy.to_array = array;

@@ -106,8 +106,7 @@ std::unique_ptr<ModuleImpl> Device::load(std::span<const std::byte> binary, cons
 
 void Device::launch(const LaunchCommand& command) {
   const Module::Entry& entry = static_cast<const Module*>(command.module)->entry(command.entry);
-  const std::int64_t groups = entry.whole_groups ? command.iterations : (command.iterations - 1) / entry.group + 1;
-  stream_.launch(entry.kernel, {static_cast<std::uint32_t>(groups)}, [&](abi::Kernel kernel) {
+  stream_.launch(entry.kernel, {static_cast<std::uint32_t>(entry.groups.count(command.iterations))}, [&](abi::Kernel kernel) {
     std::uint32_t number = 0;
     const auto give = [&](std::size_t bytes, const void* value) {
       driver()("give a kernel its arguments", driver().kernel_argument, kernel, number++, bytes, value);

@@ -31,7 +31,7 @@ std::string text_of(const Context& context, abi::BuildLog log) {
 }  // namespace
 
 Module::Module(const Context& context, std::span<const std::byte> binary, const KernelSource& source, const Capabilities& can)
-    : ModuleImpl(source.name), context_(context) {
+    : GroupedModule(source), context_(context) {
   load(binary);
   try {
     for (const EntryPoint& point : source.entries) find(point, can);
@@ -66,8 +66,7 @@ void Module::load(std::span<const std::byte> binary) {
 void Module::find(const EntryPoint& point, const Capabilities& can) {
   const Driver& driver = context_.driver();
   Entry entry;
-  entry.group = point.group == 0 ? can.block : point.group;
-  entry.whole_groups = point.whole_groups;
+  entry.groups = gpu::Groups(point, can.block);
   for (const ParamSlot& slot : point.params) entry.sizes.push_back(size_of(slot));
   abi::KernelDesc desc;
   desc.name = point.symbol.c_str();
@@ -80,10 +79,9 @@ void Module::find(const EntryPoint& point, const Capabilities& can) {
     throw Error(std::move(fields));
   }
   entries_.push_back(std::move(entry));
-  symbols_.push_back(point.symbol);
-  driver(text("run kernel '", kernel(), "' in groups of ", entries_.back().group, " threads (the device has groups of at most ",
-              can.max_group, ')'),
-         driver.kernel_group_size, entries_.back().kernel, entries_.back().group, 1u, 1u);
+  const std::uint32_t threads = entries_.back().groups.threads;
+  driver(text("run kernel '", kernel(), "' in groups of ", threads, " threads (the device has groups of at most ", can.max_group, ')'),
+         driver.kernel_group_size, entries_.back().kernel, threads, 1u, 1u);
 }
 
 void Module::unload() noexcept {
@@ -91,13 +89,6 @@ void Module::unload() noexcept {
   for (const Entry& entry : entries_) driver.release(context_.log(), "unload a kernel", driver.kernel_destroy, entry.kernel);
   entries_.clear();
   driver.release(context_.log(), "unload a kernel's code", driver.module_destroy, module_);
-}
-
-std::vector<EntryStatistics> Module::statistics() const {
-  std::vector<EntryStatistics> rows;
-  rows.reserve(symbols_.size());
-  for (const std::string& symbol : symbols_) rows.push_back({.symbol = symbol});
-  return rows;
 }
 
 }  // namespace tack::level_zero

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backend.h"
+#include "backends/gpu/groups.h"
 #include "backends/level_zero/ze_stream.h"
 
 namespace tack::level_zero {
@@ -17,13 +18,12 @@ namespace tack::level_zero {
 inline constexpr std::string_view build_flags = "-cl-fp32-correctly-rounded-divide-sqrt -ze-opt-greater-than-4GB-buffer-required";
 
 /// Lives no longer than its device.
-class Module final : public ModuleImpl {
+class Module final : public gpu::GroupedModule {
  public:
   static constexpr std::uint8_t texture = 0;
   struct Entry {
     abi::Kernel kernel = nullptr;
-    std::uint32_t group = 0;          // threads
-    bool whole_groups = false;        // as EntryPoint::whole_groups
+    gpu::Groups groups;
     std::vector<std::uint8_t> sizes;  // of the arguments in bytes, one for each word; `texture` for one that is an image and its sampler
   };
   /// Throws Error(corrupt) for bytes that the driver does not take, with its log; Error(driver) for an entry whose groups are too large.
@@ -33,7 +33,6 @@ class Module final : public ModuleImpl {
   Module& operator=(const Module&) = delete;
 
   const Entry& entry(std::uint32_t index) const noexcept { return entries_[index]; }
-  std::vector<EntryStatistics> statistics() const override;
 
  private:
   void load(std::span<const std::byte> binary);
@@ -43,7 +42,6 @@ class Module final : public ModuleImpl {
   const Context& context_;
   abi::Module module_ = nullptr;
   std::vector<Entry> entries_;
-  std::vector<std::string> symbols_;
 };
 
 }  // namespace tack::level_zero

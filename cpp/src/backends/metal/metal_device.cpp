@@ -231,8 +231,8 @@ void MetalDevice::launch(const LaunchCommand& command) {
   dispatch.pipeline = entry.pipeline.get();
   dispatch.buffers = buffers.data();
   dispatch.textures = textures.data();
-  dispatch.threads = entry.group;
-  dispatch.groups = static_cast<std::uint64_t>(entry.whole_groups ? command.iterations : (command.iterations - 1) / entry.group + 1);
+  dispatch.threads = entry.groups.threads;
+  dispatch.groups = static_cast<std::uint64_t>(entry.groups.count(command.iterations));
   queue_.submit(module.kernel(), [&](abi::Object commands) { metal_("launch it", metal_.dispatch, commands, &dispatch); });
 }
 

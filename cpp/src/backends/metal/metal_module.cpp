@@ -84,8 +84,6 @@ Ref compile_library(const Metal& metal, abi::Object device, const std::string& k
   return library;
 }
 
-std::uint32_t group_of(const EntryPoint& entry, std::uint32_t block) noexcept { return entry.group == 0 ? block : entry.group; }
-
 Place place_of(const ParamSlot& slot) noexcept {
   switch (slot.kind) {
     case ParamKind::pointer:
@@ -125,7 +123,8 @@ std::vector<std::byte> archive_of(const Metal& metal, abi::Object device, abi::O
   Ref archive(metal);
   metal("make an archive", metal.archive, device, nullptr, archive.place());
   for (const EntryPoint& entry : source.entries)
-    metal(text("archive '", entry.symbol, '\''), metal.archive_add, archive.get(), library, entry.symbol.c_str(), group_of(entry, block));
+    metal(text("archive '", entry.symbol, '\''), metal.archive_add, archive.get(), library, entry.symbol.c_str(),
+          gpu::Groups(entry, block).threads);
   const TemporaryFolder folder;
   metal("save an archive", metal.archive_save, archive.get(), folder.file().c_str());
   return read_file(folder.file());
@@ -198,36 +197,20 @@ std::vector<std::byte> compile(const Metal& metal, Log& log, abi::Object device,
 
 MetalModule::MetalModule(const Metal& metal, Log& log, abi::Object device, std::span<const std::byte> binary, const KernelSource& source,
                          std::uint32_t block)
-    : ModuleImpl(source.name) {
+    : GroupedModule(source) {
   Code code(metal, log, device, binary, kernel());
   for (const EntryPoint& point : source.entries) {
     Entry entry;
-    entry.group = group_of(point, block);
-    entry.whole_groups = point.whole_groups;
+    entry.groups = gpu::Groups(point, block);
     for (const ParamSlot& slot : point.params) {
       entry.places.push_back(place_of(slot));
       if (entry.places.back() == Place::constant) ++entry.constants;
     }
     abi::PipelineFacts facts{};
-    entry.pipeline = code.pipeline(point.symbol, entry.group, facts);
-    if (entry.group > facts.max_threads)
-      throw Error({ErrorCode::driver,
-                   text("Kernel '", kernel(), "' runs in groups of ", entry.group, " threads, but its code leaves registers for ",
-                        facts.max_threads, " at most. Give it a smaller block=."),
-                   "metal",
-                   metal.pipeline.symbol,
-                   0,
-                   {}});
+    entry.pipeline = code.pipeline(point.symbol, entry.groups.threads, facts);
+    check_registers(entry.groups, facts.max_threads, "metal", metal.pipeline.symbol);
     entries_.push_back(std::move(entry));
-    symbols_.push_back(point.symbol);
   }
-}
-
-std::vector<EntryStatistics> MetalModule::statistics() const {
-  std::vector<EntryStatistics> rows;
-  rows.reserve(symbols_.size());
-  for (const std::string& symbol : symbols_) rows.push_back({.symbol = symbol});
-  return rows;
 }
 
 }  // namespace tack::metal

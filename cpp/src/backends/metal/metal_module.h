@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backend.h"
+#include "backends/gpu/groups.h"
 #include "backends/metal/metal.h"
 #include "core/log.h"
 
@@ -22,12 +23,11 @@ std::vector<std::byte> compile(const Metal& metal, Log& log, abi::Object device,
 enum class Place : std::uint8_t { buffer, texture, constant };
 
 /// Lives no longer than its device.
-class MetalModule final : public ModuleImpl {
+class MetalModule final : public gpu::GroupedModule {
  public:
   struct Entry {
     Ref pipeline;
-    std::uint32_t group = 0;    // threads
-    bool whole_groups = false;  // as EntryPoint::whole_groups
+    gpu::Groups groups;
     std::vector<Place> places;  // of each word
     std::size_t constants = 0;  // how many words are
   };
@@ -37,11 +37,9 @@ class MetalModule final : public ModuleImpl {
               std::uint32_t block);
 
   const Entry& entry(std::uint32_t index) const noexcept { return entries_[index]; }
-  std::vector<EntryStatistics> statistics() const override;
 
  private:
   std::vector<Entry> entries_;
-  std::vector<std::string> symbols_;
 };
 
 }  // namespace tack::metal
