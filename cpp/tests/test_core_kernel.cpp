@@ -1,4 +1,4 @@
-// test_core_kernel.cpp -- launching: parameter words, ranges, limits, sequences, scratch, results, checks.
+// test_core_kernel.cpp -- launching: parameter words, ranges, limits, sequences, scratch, results.
 #include <doctest/doctest.h>
 
 #include <bit>
@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "core/kernel_plan.h"
-#include "fake_backend.h"
+#include "kernel_support.h"
 
+using namespace tack::test;
 using tack::Argument;
 using tack::ArgumentSpec;
 using tack::Array;
@@ -24,111 +25,11 @@ using tack::ParamKind;
 using tack::ParamSlot;
 using tack::Result;
 using tack::Step;
-using tack::test::fake_runtime;
-using tack::test::FakeState;
 
 namespace {
 
-using Lengths = std::vector<std::int64_t>;
-using Words = std::vector<std::uint64_t>;
-using Kind = ArgumentSpec::Kind;
 constexpr std::int64_t int64_max = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t int64_min = std::numeric_limits<std::int64_t>::min();
-
-template <class Body>
-std::string message_of(ErrorCode code, Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    CHECK(error.code() == code);
-    return error.what();
-  }
-  return "";
-}
-
-ArgumentSpec array_spec(const std::string& name, DType type = tack::f32, std::uint8_t rank = 1, Layout layout = Layout::contiguous) {
-  ArgumentSpec spec;
-  spec.name = name;
-  spec.dtype = type;
-  spec.rank = rank;
-  spec.layout = layout;
-  spec.written = true;
-  return spec;
-}
-ArgumentSpec scalar_spec(const std::string& name, Kind kind, DType type = tack::i64) {
-  ArgumentSpec spec;
-  spec.name = name;
-  spec.kind = kind;
-  spec.dtype = type;
-  return spec;
-}
-Extent constant(std::int64_t value) { return {{ExtentOp::constant, 0, 0, value}}; }
-Extent shape(std::uint16_t arg, std::uint8_t dim) { return {{ExtentOp::shape, dim, arg, 0}}; }
-Extent scalar(std::uint16_t arg) { return {{ExtentOp::scalar, 0, arg, 0}}; }
-Extent sequence(std::uint16_t depth) { return {{ExtentOp::sequence, 0, depth, 0}}; }
-
-Step launch(std::uint32_t entry, std::vector<Extent> stop) {
-  Step step;
-  step.entry = entry;
-  step.stop = std::move(stop);
-  return step;
-}
-Step launch(std::uint32_t entry, std::vector<Extent> start, std::vector<Extent> stop, std::vector<Extent> by) {
-  Step step = launch(entry, std::move(stop));
-  step.start = std::move(start);
-  step.step = std::move(by);
-  return step;
-}
-Step begin(Extent start, Extent stop, Extent by, std::uint32_t match) {
-  Step step;
-  step.kind = Step::Kind::sequence_begin;
-  step.start = {std::move(start)};
-  step.stop = {std::move(stop)};
-  step.step = {std::move(by)};
-  step.match = match;
-  return step;
-}
-Step end(std::uint32_t match) {
-  Step step;
-  step.kind = Step::Kind::sequence_end;
-  step.match = match;
-  return step;
-}
-
-KernelSource source_of(std::vector<ArgumentSpec> arguments, std::vector<std::vector<ParamSlot>> entries, std::vector<Step> steps,
-                       std::uint8_t rank = 1) {
-  KernelSource source;
-  source.name = "k";
-  source.target = "fake";
-  source.arch = "fake_1";
-  source.text = "text";
-  source.arguments = std::move(arguments);
-  for (std::vector<ParamSlot>& params : entries)
-    source.entries.push_back({"k_" + std::to_string(source.entries.size()), std::move(params), rank, -1.0});
-  source.steps = std::move(steps);
-  return source;
-}
-
-/// A device of its own for a test, and the launches that reached it.
-struct Bench {
-  FakeState state;
-  std::shared_ptr<tack::Device> device;
-  explicit Bench(bool queued = true, std::uint64_t limit = 0) {
-    state.queued = queued;
-    state.host_addressable = !queued;
-    state.max_iterations = limit;
-    device = fake_runtime(state)->device("fake");
-  }
-  std::shared_ptr<tack::Kernel> build(const KernelSource& source) { return device->build(source, {}); }
-  Array array(const Lengths& lengths, DType type = tack::f32) { return Array::empty(device, type, lengths); }
-  const FakeState::Launch& last() { return state.launches.back(); }
-};
-
-Argument unsigned_argument(std::uint64_t value) {
-  Argument argument;
-  argument.u = value;
-  return argument;
-}
 
 std::uint64_t bits(double value) { return std::bit_cast<std::uint64_t>(value); }
 std::uint64_t bits(float value) { return std::bit_cast<std::uint32_t>(value); }
@@ -182,17 +83,17 @@ TEST_CASE("scalars are converted to their slot's type") {
       {Kind::integer, tack::i64, tack::f32, Argument(std::int64_t{9007199791611905}), bits(9007200328482816.0f)},
       {Kind::integer, tack::i64, tack::f64, Argument(std::int64_t{-3}), bits(-3.0)},
       {Kind::integer, tack::i64, tack::bool8, Argument(std::int64_t{256}), 1},
-      {Kind::unsigned_, tack::u64, tack::u64, unsigned_argument(~std::uint64_t{0}), ~std::uint64_t{0}},
-      {Kind::unsigned_, tack::u64, tack::f64, unsigned_argument(std::uint64_t{1} << 63), bits(9223372036854775808.0)},
-      {Kind::unsigned_, tack::u64, tack::f32, unsigned_argument(std::uint64_t{1} << 63), bits(9223372036854775808.0f)},
+      {Kind::unsigned_, tack::u64, tack::u64, Argument(~std::uint64_t{0}), ~std::uint64_t{0}},
+      {Kind::unsigned_, tack::u64, tack::f64, Argument(std::uint64_t{1} << 63), bits(9223372036854775808.0)},
+      {Kind::unsigned_, tack::u64, tack::f32, Argument(std::uint64_t{1} << 63), bits(9223372036854775808.0f)},
       {Kind::floating, tack::f64, tack::f64, Argument(-0.0), bits(-0.0)},
       {Kind::floating, tack::f64, tack::f32, Argument(0.1), bits(0.1f)},
       {Kind::floating, tack::f64, tack::f32, Argument(1e300), bits(std::numeric_limits<float>::infinity())},
-      {Kind::boolean, tack::i64, tack::bool8, Argument(std::int64_t{1}), 1},
-      {Kind::boolean, tack::i64, tack::i32, Argument(std::int64_t{1}), 1},
+      {Kind::boolean, tack::i64, tack::bool8, Argument(true), 1},
+      {Kind::boolean, tack::i64, tack::i32, Argument(true), 1},
       {Kind::strong, tack::f32, tack::f32, Argument(0.25), bits(0.25f)},
       {Kind::strong, tack::i16, tack::i16, Argument(std::int64_t{-7}), bits(std::int64_t{-7})},
-      {Kind::strong, tack::u32, tack::f64, unsigned_argument(4000000000u), bits(4000000000.0)},
+      {Kind::strong, tack::u32, tack::f64, Argument(4000000000u), bits(4000000000.0)},
   };
   for (const Row& row : rows) {
     const auto kernel = bench.build(source_of({scalar_spec("n", row.kind, row.argument_type)}, {{{ParamKind::scalar, 0, 0, row.slot_type}}},
@@ -374,10 +275,10 @@ TEST_CASE("integers outside their parameter's range") {
   CHECK(with_range(0, int64_max, Kind::integer, Argument(std::int64_t{-1})) ==
         "Kernel 'k': argument 'n' is -1, which does not fit tack.u64 (0 to 18446744073709551615).");
   CHECK(with_range(2, 5, Kind::integer, Argument(std::int64_t{6})) == "Kernel 'k': argument 'n' is 6, which is not from 2 to 5.");
-  CHECK(with_range(-2147483648LL, 2147483647, Kind::unsigned_, unsigned_argument(std::uint64_t{1} << 63)) ==
+  CHECK(with_range(-2147483648LL, 2147483647, Kind::unsigned_, Argument(std::uint64_t{1} << 63)) ==
         "Kernel 'k': argument 'n' is 9223372036854775808, which does not fit tack.i32 (-2147483648 to 2147483647).");
-  CHECK(with_range(int64_min, int64_max, Kind::unsigned_, unsigned_argument(~std::uint64_t{0})).empty());
-  CHECK(with_range(0, int64_max, Kind::unsigned_, unsigned_argument(~std::uint64_t{0})) ==
+  CHECK(with_range(int64_min, int64_max, Kind::unsigned_, Argument(~std::uint64_t{0})).empty());
+  CHECK(with_range(0, int64_max, Kind::unsigned_, Argument(~std::uint64_t{0})) ==
         "Kernel 'k': argument 'n' is 18446744073709551615, which does not fit tack.i64 (-9223372036854775808 to 9223372036854775807).");
 }
 
@@ -531,15 +432,16 @@ TEST_CASE("short launches go straight to the module, and only those") {
     source.arguments[1].max = 2000;
     const auto kernel = bench.build(source);
     const Array a = bench.array({4});
-    CHECK(kernel->launch_if_short(std::vector<Argument>{Argument(a), Argument(std::int64_t{9})}));
+    CHECK(kernel->launch_unchecked_if_short(std::vector<Argument>{Argument(a), Argument(std::int64_t{9})}));
     CHECK(bench.last().entry == 1000);
     CHECK(bench.last().iterations == 9);
     CHECK(bench.last().words == Words{reinterpret_cast<std::uintptr_t>(a.data()), 9, 9});
-    for (const std::int64_t nothing : {0, -5}) CHECK(kernel->launch_if_short(std::vector<Argument>{Argument(a), Argument(nothing)}));
-    CHECK_FALSE(kernel->launch_if_short(std::vector<Argument>{Argument(a), Argument(std::int64_t{10})}));
-    CHECK_FALSE(kernel->launch_if_short(std::vector<Argument>{Argument(a)}));
+    for (const std::int64_t nothing : {0, -5})
+      CHECK(kernel->launch_unchecked_if_short(std::vector<Argument>{Argument(a), Argument(nothing)}));
+    CHECK_FALSE(kernel->launch_unchecked_if_short(std::vector<Argument>{Argument(a), Argument(std::int64_t{10})}));
+    CHECK_FALSE(kernel->launch_unchecked_if_short(std::vector<Argument>{Argument(a)}));
     CHECK(bench.state.launches.size() == 1);
-    const auto refused = [&](std::int64_t n) { kernel->launch_if_short(std::vector<Argument>{Argument(a), Argument(n)}); };
+    const auto refused = [&](std::int64_t n) { kernel->launch_unchecked_if_short(std::vector<Argument>{Argument(a), Argument(n)}); };
     CHECK(message_of(ErrorCode::invalid_argument, [&] { refused(1001); }).find("1001 iterations") != std::string::npos);
     CHECK(message_of(ErrorCode::overflow, [&] { refused(2001); }).find("'n' is 2001") != std::string::npos);
   }
@@ -548,7 +450,7 @@ TEST_CASE("short launches go straight to the module, and only those") {
     bench.state.short_below = 10;
     KernelSource source = triad();
     source.steps = {launch(0, {constant(3)}, {scalar(1)}, {constant(2)})};
-    CHECK(bench.build(source)->launch_if_short(std::vector<Argument>{Argument(bench.array({4})), Argument(std::int64_t{10})}));
+    CHECK(bench.build(source)->launch_unchecked_if_short(std::vector<Argument>{Argument(bench.array({4})), Argument(std::int64_t{10})}));
     CHECK(bench.last().iterations == 4);
     CHECK(bench.last().words[3] == 3);
   }
@@ -558,7 +460,8 @@ TEST_CASE("short launches go straight to the module, and only those") {
       bench.state.short_below = short_below;
       KernelSource source = triad();
       if (twice) source.steps.push_back(source.steps.front());
-      const bool ran = bench.build(source)->launch_if_short(std::vector<Argument>{Argument(bench.array({4})), Argument(std::int64_t{1})});
+      const bool ran =
+          bench.build(source)->launch_unchecked_if_short(std::vector<Argument>{Argument(bench.array({4})), Argument(std::int64_t{1})});
       return !ran && bench.state.launches.empty();
     };
     CHECK_FALSE(refused(false, 10, false));
@@ -571,47 +474,7 @@ TEST_CASE("short launches go straight to the module, and only those") {
     bench.state.short_below = 10;
     KernelSource source = triad();
     source.entries[0].params.assign(100, source.entries[0].params[1]);
-    CHECK_FALSE(bench.build(source)->launch_if_short(std::vector<Argument>{Argument(bench.array({4})), Argument(std::int64_t{1})}));
+    CHECK_FALSE(
+        bench.build(source)->launch_unchecked_if_short(std::vector<Argument>{Argument(bench.array({4})), Argument(std::int64_t{1})}));
   }
-}
-
-TEST_CASE("arguments that do not fit") {
-  Bench bench;
-  FakeState elsewhere_state;
-  elsewhere_state.memory_space = 0x7800;
-  const auto elsewhere = fake_runtime(elsewhere_state)->device("fake");
-  const auto kernel = bench.build(source_of(
-      {array_spec("x"), array_spec("y", tack::f32, 2, Layout::inner), scalar_spec("n", Kind::integer)}, {{}}, {launch(0, {shape(0, 0)})}));
-  const Array x = bench.array({4});
-  const Array y = bench.array({4, 4});
-  const Argument n(std::int64_t{1});
-  kernel->check(std::vector{Argument(x), Argument(y), n});
-  kernel->check(std::vector{Argument(x), Argument(Array::view(y.buffer(), tack::f32, Lengths{2, 2}, Lengths{16, 4}, 0, false)), n});
-  const auto refused = [&](ErrorCode code, const std::vector<Argument>& arguments) {
-    return message_of(code, [&] { kernel->check(arguments); });
-  };
-  CHECK(refused(ErrorCode::type_mismatch, {Argument(x)}) == "Kernel 'k' takes 3 arguments, 1 was given.");
-  CHECK(message_of(ErrorCode::type_mismatch, [&] { kernel->launch({}); }) == "Kernel 'k' takes 3 arguments, 0 were given.");
-  CHECK(refused(ErrorCode::type_mismatch, {n, Argument(y), n}) == "Kernel 'k': parameter 'x' is an array, none was given.");
-  CHECK(refused(ErrorCode::type_mismatch, {Argument(x), Argument(y), Argument(x)}) ==
-        "Kernel 'k': parameter 'n' is a scalar, an array was given.");
-  const Array none;
-  CHECK(refused(ErrorCode::type_mismatch, {Argument(none), Argument(y), n}) == "Kernel 'k': parameter 'x' is an array, none was given.");
-  const Array wide = bench.array({4}, tack::f64);
-  CHECK(refused(ErrorCode::type_mismatch, {Argument(wide), Argument(y), n}) ==
-        "Kernel 'k': parameter 'x' has dtype tack.f64; this kernel was built for tack.f32.");
-  CHECK(refused(ErrorCode::type_mismatch, {Argument(y), Argument(y), n}) ==
-        "Kernel 'k': parameter 'x' has 2 dimensions; this kernel was built for 1.");
-  const Array sparse = Array::view(y.buffer(), tack::f32, Lengths{4}, Lengths{16}, 0, false);
-  CHECK(refused(ErrorCode::type_mismatch, {Argument(sparse), Argument(y), n}) ==
-        "Kernel 'k': parameter 'x' must be contiguous; make a contiguous copy of it.");
-  const Array turned = Array::view(y.buffer(), tack::f32, Lengths{4, 4}, Lengths{4, 16}, 0, false);
-  CHECK(refused(ErrorCode::type_mismatch, {Argument(x), Argument(turned), n}) ==
-        "Kernel 'k': parameter 'y' must be contiguous in its last dimension; make a contiguous copy of it.");
-  const Array fixed = Array::view(x.buffer(), tack::f32, Lengths{4}, Lengths{4}, 0, true);
-  CHECK(refused(ErrorCode::invalid_argument, {Argument(fixed), Argument(y), n}) ==
-        "Kernel 'k': parameter 'x' is read-only, and the kernel writes it; give it a copy.");
-  const Array far = Array::empty(elsewhere, tack::f32, Lengths{4});
-  CHECK(refused(ErrorCode::invalid_argument, {Argument(far), Argument(y), n}) ==
-        "Kernel 'k': parameter 'x' is on 'fake:0', which 'fake:0' cannot address; copy it there first.");
 }

@@ -123,7 +123,7 @@ Taken Arguments::take_rarer(std::size_t i, PyObject* object) {
   if (type == &PyLong_Type) return take_int(i, object);
   if (const NumpyTypes& numpy = numpy_types(); type == numpy.ndarray) return take_numpy_array(i, object) ? Taken::yes : Taken::no;
   if (type == &PyBool_Type) {
-    scalar(i, key_word(Kind::boolean), Argument(static_cast<std::int64_t>(object == Py_True)));
+    scalar(i, key_word(Kind::boolean), Argument(object == Py_True));
     return Taken::yes;
   }
   if (object == Py_None) {
@@ -147,7 +147,7 @@ Taken Arguments::take_int(std::size_t i, PyObject* object) {
     PyErr_Clear();
     return Taken::too_large;
   }
-  scalar(i, key_word(ArgumentSpec::Kind::unsigned_), Argument(static_cast<std::int64_t>(big)));
+  scalar(i, key_word(ArgumentSpec::Kind::unsigned_), Argument(big));
   return Taken::yes;
 }
 
@@ -221,15 +221,14 @@ void Arguments::take_numpy_scalar(std::size_t i, PyObject* object, DType type) {
   Argument value;
   KeyWord word = key_word(ArgumentSpec::Kind::strong, detail_of(type));
   if (type.code == TypeCode::bool_) {
-    value.i = PyObject_IsTrue(object);
+    value = Argument(PyObject_IsTrue(object) == 1);
     word = key_word(ArgumentSpec::Kind::boolean);  // bools are weak, NumPy's too
   } else if (type.is_float()) {
-    value.f = PyFloat_AsDouble(object);
+    value = Argument(PyFloat_AsDouble(object));
   } else {
     const nb::object index = nb::steal(PyNumber_Index(object));
     if (!index.is_valid()) throw nb::python_error();
-    value.u =
-        type.code == TypeCode::uint ? PyLong_AsUnsignedLongLong(index.ptr()) : static_cast<std::uint64_t>(PyLong_AsLongLong(index.ptr()));
+    value = type.code == TypeCode::uint ? Argument(PyLong_AsUnsignedLongLong(index.ptr())) : Argument(PyLong_AsLongLong(index.ptr()));
   }
   if (PyErr_Occurred() != nullptr) throw nb::python_error();
   scalar(i, word, value);
@@ -257,21 +256,6 @@ bool Arguments::take_numpy_array(std::size_t i, PyObject* object) {
   foreign.array = Array::view(std::move(memory), *dtype, shape, strides, offset, view->readonly != 0);
   add_array(i, foreign.array);
   return true;
-}
-
-void check_kinds(const KernelSource& source, std::span<const KeyWord> words) {
-  using Kind = ArgumentSpec::Kind;
-  static constexpr const char* names[] = {"an array", "an int", "an int above 2**63 - 1", "a float", "a bool", "None", "a NumPy scalar"};
-  for (std::size_t i = 0; i < words.size() && i < source.arguments.size(); ++i) {
-    const ArgumentSpec& spec = source.arguments[i];
-    const Kind kind = kind_of(words[i]);
-    const bool fits = kind == spec.kind && (kind != Kind::strong || words[i] == key_word(Kind::strong, detail_of(spec.dtype)));
-    if (fits) continue;
-    const auto name = [](Kind k) { return std::string(names[static_cast<std::size_t>(k)]); };
-    throw Error(ErrorCode::type_mismatch, "Kernel '" + source.name + "': parameter '" + spec.name + "' is " + name(kind) +
-                                              ", but this specialization takes " + name(spec.kind) +
-                                              (spec.kind == Kind::strong ? " of dtype " + name_of(spec.dtype) : ""));
-  }
 }
 
 PyObject* to_python(const Result& result) noexcept {

@@ -43,7 +43,6 @@ class Scratch {
 /// array is read that comes in a texture.
 using KeyWord = std::uint64_t;
 constexpr KeyWord key_word(ArgumentSpec::Kind kind, std::uint32_t detail = 0) noexcept { return static_cast<KeyWord>(kind) << 32 | detail; }
-constexpr ArgumentSpec::Kind kind_of(KeyWord word) noexcept { return static_cast<ArgumentSpec::Kind>(word >> 32 & 0xff); }
 constexpr std::uint32_t detail_of(DType t) noexcept { return static_cast<std::uint32_t>(t.code) << 8 | t.bits; }
 
 /// A NumPy array, or another library's tensor, taken in place for one call.
@@ -161,9 +160,6 @@ Device& host_device();
 
 /// The dtype of a NumPy scalar's type (np.float32, np.bool_, ...), or nothing. Imports nothing: without numpy loaded there are none.
 std::optional<DType> numpy_scalar_dtype(PyTypeObject* type);
-
-/// Checks that scalars are of the kinds that the kernel was made for. Throws Error(type_mismatch) naming kernel and parameter.
-void check_kinds(const KernelSource& source, std::span<const KeyWord> words);
 
 /// A returned scalar as int, float or bool; None where there is none. A new reference, or null with Python's error set.
 PyObject* to_python(const Result& result) noexcept;

@@ -94,12 +94,12 @@ PyObject* Dispatcher::run(PyObject* self, PyObject* const* slots, Arguments& arg
   SpecializationRef entry = specializations_.find(arguments.key());
   if (!entry) entry = specialize(self, slots, arguments, *device);
   const Kernel& kernel = entry->kernel();
-  if (kernel.launch_if_short(arguments.values())) return Py_NewRef(Py_None);
+  if (kernel.launch_unchecked_if_short(arguments.values())) return Py_NewRef(Py_None);
   Result result;
   {
     // The decision reads no clock: the kernel's cost per iteration was measured by earlier launches.
     const MaybeRelease release(kernel.predict(arguments.values()) > release_above_ns || kernel.waits(arguments.values()));
-    result = kernel.launch(arguments.values());
+    result = kernel.launch_unchecked(arguments.values());
   }
   return to_python(result);
 }
@@ -158,7 +158,6 @@ SpecializationRef Dispatcher::specialize(PyObject* self, PyObject* const* slots,
   // Once is enough: a key stands for everything that these checks look at.
   if (kernel.source().arguments.size() != names_.size())
     throw Error(ErrorCode::internal, "Kernel '" + name_ + "' was built for another number of parameters");
-  check_kinds(kernel.source(), arguments.key().subspan(1));
   kernel.check(arguments.values());
   SpecializationRef entry(std::make_unique<Specialization>(arguments.key(), kernel_object, Guards(answer[1])));
   specializations_.insert(entry);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -159,20 +160,27 @@ struct KernelKey {
   std::string digest;
 };
 
-/// An argument of a launch: an array or texture that outlives the launch, or a scalar.
+/// An argument of a launch: an array or texture that outlives the launch, a scalar, or Python's None. `kind` says which, and which
+/// member of the union counts; it is never `strong`: a number of C++ fits parameters of either kind.
 struct Argument {
+  using Kind = ArgumentSpec::Kind;
   const Array* array = nullptr;  ///< of a texture: its texels
   union {
     const Texture* texture;  ///< of an array: the texture that it came in, or null
-    std::int64_t i;
-    std::uint64_t u;
-    double f;
+    std::int64_t i;          ///< integer, boolean
+    std::uint64_t u;         ///< unsigned
+    double f;                ///< floating
   };
-  Argument() : i(0) {}
-  explicit Argument(const Array& a) : array(&a), texture(nullptr) {}
-  explicit Argument(const Texture& t) : array(&t.texels()), texture(&t) {}
-  explicit Argument(std::int64_t v) : i(v) {}
-  explicit Argument(double v) : f(v) {}
+  Kind kind = Kind::none;
+  Argument() noexcept : i(0) {}
+  explicit Argument(const Array& a) noexcept : array(&a), texture(nullptr), kind(Kind::array) {}
+  explicit Argument(const Texture& t) noexcept : array(&t.texels()), texture(&t), kind(Kind::array) {}
+  explicit Argument(std::same_as<bool> auto v) noexcept : i(v ? 1 : 0), kind(Kind::boolean) {}
+  explicit Argument(std::signed_integral auto v) noexcept : i(v), kind(Kind::integer) {}
+  explicit Argument(std::unsigned_integral auto v) noexcept
+    requires(!std::same_as<decltype(v), bool>)
+      : u(v), kind(Kind::unsigned_) {}
+  explicit Argument(std::floating_point auto v) noexcept : f(static_cast<double>(v)), kind(Kind::floating) {}
 };
 
 /// A returned scalar of KernelSource::result_type: signed integers in `i`, unsigned ones and bools (0 or 1) in `u`, floats in `f`.
@@ -213,18 +221,21 @@ class TACK_API Kernel {
   /// Predicted run time of a launch in ns, cheap and without a clock; used to decide whether to release the GIL.
   double predict(std::span<const Argument> arguments) const noexcept;
   /// Whether a launch on a queued device waits for it: for a returned scalar, memory that another library sees, what the kernel reports;
-  /// or queues launches by the thousand. False on devices that are not queued.
+  /// or queues launches by the thousand. False on devices that are not queued. The arguments must fit, here as in `predict`.
   bool waits(std::span<const Argument> arguments) const noexcept;
-  /// Checks ranges and limits, then runs (CPU) or queues the whole schedule. Empty launches do nothing. The arguments must fit
-  /// source().arguments in kind, dtype, rank and layout (`check` tests that).
-  /// Throws Error(invalid_argument) for limits and extents, Error(overflow) for an integer outside its range. A kernel built with checks
-  /// throws Error(index) or Error(assertion) for the first failure that an iteration reported: here, or on a queued device at the wait.
+  /// Checks the arguments (as `check`), ranges and limits, then runs (CPU) or queues the whole schedule. Empty launches do nothing.
+  /// Throws what `check` throws, and Error(invalid_argument) for limits and extents. A kernel built with checks throws Error(index) or
+  /// Error(assertion) for the first failure that an iteration reported: here, or on a queued device at the wait.
   Result launch(std::span<const Argument> arguments) const;
-  /// As `launch`, if this certainly takes no more than a few microseconds on the calling thread and the kernel returns nothing. Answers
-  /// false, having done nothing, where that is not known: for longer launches, queued devices and kernels of several loops. Saves hosts
-  /// the question how long a launch will take (`predict`) where the answer costs as much as the launch.
-  bool launch_if_short(std::span<const Argument> arguments) const;
-  /// Throws Error(type_mismatch) or Error(invalid_argument) naming kernel and parameter when an argument does not fit.
+  /// As `launch` for arguments that certainly fit source().arguments in kind, dtype, rank and layout, since others like them have passed
+  /// `check`. What does not fit is read as what it is not.
+  Result launch_unchecked(std::span<const Argument> arguments) const;
+  /// As `launch_unchecked`, if this certainly takes no more than a few microseconds on the calling thread and the kernel returns nothing.
+  /// Answers false, having done nothing, where that is not known: for longer launches, queued devices and kernels of several loops. Saves
+  /// hosts the question how long a launch will take (`predict`) where the answer costs as much as the launch.
+  bool launch_unchecked_if_short(std::span<const Argument> arguments) const;
+  /// Throws Error(type_mismatch) or Error(invalid_argument) naming kernel and parameter when an argument does not fit, Error(overflow) for
+  /// an integer outside its range. Integers fit parameters that are integers, whatever their sign's type; nothing else is converted.
   void check(std::span<const Argument> arguments) const;
 
   ModuleImpl& module() const noexcept { return *module_; }  // for libtack's own files
@@ -235,6 +246,7 @@ class TACK_API Kernel {
   friend class KernelCall;
   struct Plan;  // the schedule, made ready for launching
   void check_count(std::size_t given) const;
+  void check_kinds(std::span<const Argument> arguments) const;
   std::shared_ptr<Device> device_;
   KernelSource source_;
   std::unique_ptr<ModuleImpl> module_;

@@ -92,6 +92,30 @@ std::string reading_text(std::uint8_t reading) {
               how >= 6 ? ", sampled by hardware)" : ", sampled in software)");
 }
 
+/// Whether a scalar is what the parameter will be read as. Integers of either sign's type have the same bits where both hold them.
+bool fits(const ArgumentSpec& spec, const Argument& argument) noexcept {
+  Kind kind = spec.kind;
+  if (kind == Kind::strong)
+    kind = spec.dtype.is_float() ? Kind::floating : spec.dtype.code == TypeCode::uint ? Kind::unsigned_ : Kind::integer;
+  if (argument.kind == kind) return true;
+  const bool integers =
+      (kind == Kind::integer && argument.kind == Kind::unsigned_) || (kind == Kind::unsigned_ && argument.kind == Kind::integer);
+  return integers && argument.i >= 0;
+}
+
+std::string wanted_text(const ArgumentSpec& spec) {
+  static constexpr std::array<std::string_view, 6> names{"an array", "an int", "an unsigned int", "a float", "a bool", "None"};
+  if (spec.kind == Kind::strong) return text("a tack.", name_of(spec.dtype));
+  return std::string(names[static_cast<std::size_t>(spec.kind)]);
+}
+
+std::string given_text(const Argument& argument) {
+  static constexpr std::array<std::string_view, 6> names{"an array", "an int", "an int", "a float", "a bool", "None"};
+  if (argument.kind == Kind::integer && argument.i < 0) return text(argument.i);
+  if (argument.kind == Kind::unsigned_ && argument.i < 0) return text(argument.u);
+  return std::string(names[static_cast<std::size_t>(argument.kind)]);
+}
+
 constexpr std::array<std::string_view, 3> layout_names{"contiguous", "contiguous in its last dimension", "of any layout"};
 
 }  // namespace
@@ -210,7 +234,7 @@ Kernel::~Kernel() { device_->queue().retire(std::move(module_)); }
 
 std::vector<EntryStatistics> Kernel::statistics() const { return module_->statistics(); }
 
-bool Kernel::launch_if_short(std::span<const Argument> arguments) const {
+bool Kernel::launch_unchecked_if_short(std::span<const Argument> arguments) const {
   const Plan& plan = *plan_;
   if (plan.direct.run == nullptr || arguments.size() != source_.arguments.size()) return false;
   plan.check_limits(arguments);
@@ -224,6 +248,11 @@ bool Kernel::launch_if_short(std::span<const Argument> arguments) const {
 }
 
 Result Kernel::launch(std::span<const Argument> arguments) const {
+  check_kinds(arguments);
+  return launch_unchecked(arguments);
+}
+
+Result Kernel::launch_unchecked(std::span<const Argument> arguments) const {
   const Plan& plan = *plan_;
   if (arguments.size() != source_.arguments.size()) [[unlikely]]
     check_count(arguments.size());
@@ -315,6 +344,11 @@ void Kernel::check_count(std::size_t given) const {
 }
 
 void Kernel::check(std::span<const Argument> arguments) const {
+  check_kinds(arguments);
+  plan_->check_limits(arguments);
+}
+
+void Kernel::check_kinds(std::span<const Argument> arguments) const {
   check_count(arguments.size());
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const ArgumentSpec& spec = source_.arguments[i];
@@ -323,7 +357,8 @@ void Kernel::check(std::span<const Argument> arguments) const {
       throw Error(code, parameter_text(source_.name, spec.name) + problem);
     };
     if (spec.kind != Kind::array) {
-      if (array != nullptr) refuse(ErrorCode::type_mismatch, "is a scalar, an array was given.");
+      if (!fits(spec, arguments[i]))
+        refuse(ErrorCode::type_mismatch, text("is ", wanted_text(spec), ", ", given_text(arguments[i]), " was given."));
       continue;
     }
     if (array == nullptr || !array->buffer()) {
@@ -349,7 +384,6 @@ void Kernel::check(std::span<const Argument> arguments) const {
       refuse(ErrorCode::invalid_argument,
              text("is on '", array->device().name(), "', which '", device_->name(), "' cannot address; copy it there first."));
   }
-  plan_->check_limits(arguments);
 }
 
 }  // namespace tack
