@@ -37,7 +37,7 @@ class StandInDriver : public StandIn {
   /// Live objects that belong to a device or its context, and contexts.
   long alive() const {
     return count("device memory") + count("pinned memory") + count("events") + count("modules") + count("streams") +
-           count("primary contexts retained");
+           count("primary contexts retained") + count("arrays") + count("textures");
   }
 };
 

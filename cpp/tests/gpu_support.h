@@ -84,6 +84,20 @@ class Kept {
   std::vector<std::string> lines_;
 };
 
+/// What a body throws.
+template <class Body>
+Error error_of(Body body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error;
+  }
+  FAIL("nothing was thrown");
+  return Error(ErrorCode::internal, "");
+}
+
+inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
 /// A backend on its stand-ins: the names of the device and of an architecture, and the settings that say where the libraries lie.
 struct Kind {
   const char* type;
@@ -181,6 +195,10 @@ inline std::vector<float> values_of(const Array& array) {
   const std::int64_t strides[] = {4};
   array.read(values.data(), strides);
   return values;
+}
+
+inline void run_triad(const std::shared_ptr<Kernel>& kernel, const Array& a, const Array& b, const Array& c, double s) {
+  kernel->launch(std::vector{Argument(a), Argument(b), Argument(c), Argument(s)});
 }
 
 /// A source of one array and one entry that also gets a texture, behind the array.

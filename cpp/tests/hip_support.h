@@ -22,7 +22,10 @@ class StandInRuntime : public StandIn {
   void set_current(int device) const { CHECK(function<hip::abi::Result (*)(int)>("hipSetDevice")(device) == hip::abi::Result::success); }
   void reset() const { set_current(0); }
   /// Live objects that belong to a device. Contexts stay as long as the process.
-  long alive() const { return count("device memory") + count("pinned memory") + count("events") + count("modules") + count("streams"); }
+  long alive() const {
+    return count("device memory") + count("pinned memory") + count("events") + count("modules") + count("streams") + count("arrays") +
+           count("textures");
+  }
 };
 
 }  // namespace tack::test

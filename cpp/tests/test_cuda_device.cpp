@@ -8,27 +8,6 @@
 using namespace tack;
 using namespace tack::test;
 
-namespace {
-
-template <class Body>
-Error error_of(Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error;
-  }
-  FAIL("nothing was thrown");
-  return Error(ErrorCode::internal, "");
-}
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-void run_triad(const std::shared_ptr<Kernel>& kernel, const Array& a, const Array& b, const Array& c, double s) {
-  kernel->launch(std::vector{Argument(a), Argument(b), Argument(c), Argument(s)});
-}
-
-}  // namespace
-
 TEST_CASE("what a device says of itself") {
   const auto runtime = Runtime::create(cuda_config());
   CHECK(runtime->device_count("cuda") == 2);

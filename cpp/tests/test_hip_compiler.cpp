@@ -11,8 +11,6 @@ using tack::hip::Release;
 
 namespace {
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 std::string message_of(ErrorCode code, const std::shared_ptr<Runtime>& runtime, const KernelSource& source) {
   try {
     runtime->compile(source);

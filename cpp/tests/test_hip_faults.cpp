@@ -52,16 +52,10 @@ TEST_CASE("the n-th call of the runtime reports the failure of a kernel") {
   const Array a = vector_of(device, 1000, 1.0f);
   kernel->launch(std::vector{Argument(a), Argument(a), Argument(a), Argument(1.0)});
   driver.fail_at(2, launch_failed);  // hipGetDevice, hipStreamSynchronize
-  std::optional<Error> error;
-  try {
-    device->synchronize();
-  } catch (const Error& e) {
-    error = e;
-  }
-  REQUIRE(error);
-  CHECK(error->code() == ErrorCode::driver);
-  CHECK(std::string(error->what()).rfind("Kernel 'triad': HIP reports a failure of queued work: ", 0) == 0);
-  CHECK(std::string(error->what()).find("hipStreamSynchronize: hipErrorLaunchFailure (719)") != std::string::npos);
+  const Error error = error_of([&] { device->synchronize(); });
+  CHECK(error.code() == ErrorCode::driver);
+  CHECK(std::string(error.what()).rfind("Kernel 'triad': HIP reports a failure of queued work: ", 0) == 0);
+  CHECK(std::string(error.what()).find("hipStreamSynchronize: hipErrorLaunchFailure (719)") != std::string::npos);
 }
 
 TEST_CASE("the n-th call of hipRTC fails") {

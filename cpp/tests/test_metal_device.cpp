@@ -12,28 +12,11 @@ using namespace tack::test;
 
 namespace {
 
-template <class Body>
-Error error_of(Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error;
-  }
-  FAIL("nothing was thrown");
-  return Error(ErrorCode::internal, "");
-}
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 Array bytes_of(const std::shared_ptr<Device>& device, std::int64_t length, std::uint8_t value) {
   const std::int64_t shape[] = {length};
   const Array array = Array::empty(device, u8, shape);
   array.fill(&value);
   return array;
-}
-
-void run_triad(const std::shared_ptr<Kernel>& kernel, const Array& a, const Array& b, const Array& c, double s) {
-  kernel->launch(std::vector{Argument(a), Argument(b), Argument(c), Argument(s)});
 }
 
 }  // namespace

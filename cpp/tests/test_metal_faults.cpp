@@ -56,16 +56,10 @@ TEST_CASE("the failure of a kernel comes out at the wait, once, and names it") {
   const Array a = vector_of(device, 1000, 1.0f);
   driver.fail_at(3, invalid_resource);  // the command buffer, the launch, its commit
   kernel->launch(std::vector{Argument(a), Argument(a), Argument(a), Argument(1.0)});
-  std::optional<Error> error;
-  try {
-    device->synchronize();
-  } catch (const Error& e) {
-    error = e;
-  }
-  REQUIRE(error);
-  CHECK(error->code() == ErrorCode::driver);
-  CHECK(std::string(error->what()).find("'triad'") != std::string::npos);
-  CHECK(std::string(error->what()).find("MTLCommandBufferErrorInvalidResource (9)") != std::string::npos);
+  const Error error = error_of([&] { device->synchronize(); });
+  CHECK(error.code() == ErrorCode::driver);
+  CHECK(std::string(error.what()).find("'triad'") != std::string::npos);
+  CHECK(std::string(error.what()).find("MTLCommandBufferErrorInvalidResource (9)") != std::string::npos);
   device->synchronize();
   kernel->launch(std::vector{Argument(a), Argument(a), Argument(a), Argument(1.0)});
   CHECK(values_of(a) == std::vector<float>(1000, 2.0f));

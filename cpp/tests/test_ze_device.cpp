@@ -11,23 +11,6 @@ using namespace tack::test;
 
 namespace {
 
-template <class Body>
-Error error_of(Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error;
-  }
-  FAIL("nothing was thrown");
-  return Error(ErrorCode::internal, "");
-}
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-void run_triad(const std::shared_ptr<Kernel>& kernel, const Array& a, const Array& b, const Array& c, double s) {
-  kernel->launch(std::vector{Argument(a), Argument(b), Argument(c), Argument(s)});
-}
-
 bool has(DTypeSet set, DType type) {
   for (std::size_t i = 0; i < array_dtypes.size(); ++i)
     if (array_dtypes[i] == type) return (set >> i & 1u) != 0;

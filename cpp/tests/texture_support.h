@@ -2,11 +2,13 @@
 #pragma once
 
 #include <array>
+#include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
 
-#include "gpu_support.h"
+#include "fault_support.h"
 
 namespace tack::test {
 
@@ -20,31 +22,26 @@ inline KernelSource look_source(const Kind& kind, const Texture& texture) {
                                          1));
 }
 
-/// Makes a texture, samples it, updates it. Answers what went wrong with the values, if anything.
-inline std::string texture_program(const Kind& kind, const std::shared_ptr<Runtime>& runtime) {
-  const auto device = runtime->device(kind.type);
+/// Makes a texture, samples it, updates it; `look` as in check_textures. Answers what went wrong with the values, if anything.
+template <class Look>
+std::string texture_program(const std::shared_ptr<Device>& device, Look look) {
   const std::int64_t volume[] = {2, 3, 4}, one[] = {4};
   const Array texels = Array::empty(device, f32, volume), out = vector_of(device, 1, 0.0f);
   float value = 32.0f;
   texels.fill(&value);
   Texture texture(device, texels, Interp::linear, Wrap::repeat);
-  const auto kernel = device->build(look_source(kind, texture), {});
+  const auto kernel = device->build(look(texture), {});
   kernel->launch(std::vector{Argument(out), Argument(texture), Argument(0.0)});
   texture.update(texels);
   out.read(&value, one);
   return value == 32.0f ? "" : "wrong texel";
 }
 
-template <class Driver>
-long alive_with_textures(const Driver& driver) {
-  return driver.alive() + driver.count("arrays") + driver.count("textures");
-}
-
 /// Textures of every kind sample as they are made, those that are too wide are left to software, and all is given back. `look(texture)`: as
-/// look_source. `alive()`, `held()`: the driver's objects, and those among them that are textures', of which each has two.
-template <class Look, class Alive, class Held>
-void check_textures(const Config& config, const std::string& type, const StandIn& driver, Look look, Alive alive, Held held) {
-  const long before = alive();
+/// look_source. `held()`: how many of the driver's objects are textures', of which each has two.
+template <class Driver, class Look, class Held>
+void check_textures(const Config& config, const std::string& type, const Driver& driver, Look look, Held held) {
+  const long before = driver.alive();
   {
     const auto runtime = Runtime::create(config);
     const auto device = runtime->device(type);
@@ -78,7 +75,7 @@ void check_textures(const Config& config, const std::string& type, const StandIn
     CHECK_FALSE(Texture(device, row, Interp::linear, Wrap::clamp).hardware());
     device->synchronize();
   }
-  CHECK(alive() == before);
+  CHECK(driver.alive() == before);
   CHECK(driver.reports() == "");
 }
 
@@ -86,7 +83,19 @@ template <class Driver>
 void check_textures(const Kind& kind, const Driver& driver) {
   check_textures(
       config_of(kind), kind.type, driver, [&](const Texture& texture) { return look_source(kind, texture); },
-      [&] { return alive_with_textures(driver); }, [&] { return driver.count("arrays") + driver.count("textures"); });
+      [&] { return driver.count("arrays") + driver.count("textures"); });
+}
+
+/// As fail_each_call, of a program with a texture. `check(error)` sees what was thrown.
+template <class Driver, class Check>
+long fail_each_texture_call(const Kind& kind, const Driver& driver, int code, bool lost, Check check) {
+  const auto look = [&](const Texture& texture) { return look_source(kind, texture); };
+  const auto program = [&](const std::shared_ptr<Runtime>& runtime) { return texture_program(runtime->device(kind.type), look); };
+  return fail_each_call(config_of(kind), program, driver, driver, code, lost, [&](const std::optional<Error>& error, const std::string&) {
+    if (!error) return;
+    CAPTURE(std::string(error->what()));
+    check(*error);
+  });
 }
 
 }  // namespace tack::test

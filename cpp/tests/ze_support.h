@@ -38,6 +38,8 @@ class StandInZe : public StandIn {
   void destroy(level_zero::abi::Context context) const {
     CHECK(function<Result (*)(level_zero::abi::Context)>("zeContextDestroy")(context) == Result::success);
   }
+  /// Level Zero knows nothing of threads.
+  void reset() const {}
   /// Live objects of all kinds.
   long alive() const {
     long all = 0;

@@ -30,6 +30,11 @@ bool in_context(const char* function, Context& context, const void* pointer, std
   return false;
 }
 
+Result idle(const char* function, const Context& context) {
+  if (context.unfinished == 0 || context.disturbed) return Result::success;
+  return misuse(function, Result::object_in_use, std::to_string(context.unfinished) + " commands have not run");
+}
+
 void ListObject::append(std::function<void()> work, abi::Event signal) {
   auto& state = *context;
   ++state.unfinished;
@@ -102,10 +107,7 @@ Result zeCommandListDestroy(abi::CommandList handle) {
   static CallSite site("zeCommandListDestroy");
   return call<Failing::afterwards>(site, nullptr, [&] {
     const auto list = Driver::instance().lists.remove(bits(handle));
-    if (list == nullptr) return Result::invalid_null_handle;
-    if (list->context->unfinished != 0 && !list->context->disturbed)
-      return misuse(site.name, Result::object_in_use, std::to_string(list->context->unfinished) + " commands have not run");
-    return Result::success;
+    return list == nullptr ? Result::invalid_null_handle : idle(site.name, *list->context);
   });
 }
 

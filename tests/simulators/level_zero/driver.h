@@ -159,6 +159,8 @@ Result misuse(const char* function, Result result, const std::string& what);
 
 // Whether all the bytes lie in one allocation of the context; reports if not.
 bool in_context(const char* function, Context& context, const void* pointer, std::size_t size);
+// Whether no command can use what is destroyed; reports where one may.
+Result idle(const char* function, const Context& context);
 
 // Only one thread at a time may use a list or a kernel: says so where two do.
 class Alone {

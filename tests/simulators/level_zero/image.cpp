@@ -10,12 +10,6 @@ namespace {
 
 constexpr abi::ImageFormat one_float;
 
-// Whether no command can use what is destroyed; says so where one may.
-Result idle(const char* function, const Context& context) {
-  if (context.unfinished == 0 || context.disturbed) return Result::success;
-  return misuse(function, Result::object_in_use, std::to_string(context.unfinished) + " commands have not run");
-}
-
 }  // namespace
 }  // namespace sim::level_zero
 
