@@ -280,6 +280,13 @@ CASES = [
     ),
     (loop("x[i] = 1 if i is 2 else 0"), (X32, I32), CompileNotImplementedError, "'is' compares with None only", "Write == for numbers."),
     (loop("if x:\n            y[i] = 1"), (X32, I32), CompileTypeError, "the array 'x' has no truth value in a kernel", "len(a) > 0"),
+    # statements that do nothing; calls, := and what may not run them (and, or) do something
+    (loop("x[i] == 3"), (X32, I32), CompileNotImplementedError, "this statement has no effect", "One = assigns: x[i] = 3."),
+    (loop("x[i] > 3"), (X32, I32), CompileNotImplementedError, "this statement has no effect", "or leave it out."),
+    (loop("x[-9]"), (X32, I32), CompileNotImplementedError, "this statement has no effect", "Assign its value to a name"),
+    (loop("x.shape"), (X32, I32), CompileNotImplementedError, "this statement has no effect", ""),
+    (loop("3"), (X32, I32), CompileNotImplementedError, "this statement has no effect", ""),
+    (loop("if False:\n            i"), (X32, I32), CompileNotImplementedError, "this statement has no effect", ""),
     # arrays and tuples
     (
         loop("x[x[i]] = 1"),

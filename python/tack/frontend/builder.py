@@ -121,13 +121,19 @@ class Builder:
     def fail(
         self, message: str, loc: Loc | None, hint: str = "", kind: type[CompileError] = CompileTypeError, frame: Frame | None = None
     ) -> NoReturn:
+        raise self.refusal(message, loc, hint, kind, frame)
+
+    def refusal(
+        self, message: str, loc: Loc | None, hint: str = "", kind: type[CompileError] = CompileTypeError, frame: Frame | None = None
+    ) -> CompileError:
+        """The error to raise, or to give to ``refuse_later`` where inference can go on."""
         frame = frame or self.frame
         trail = []
         step: Frame | None = frame
         while step is not None and step.where is not None:
             trail.append(f"In '{step.fn.name}', called at {step.where.file}:{step.where.line}.")
             step = step.caller
-        raise error(kind, message, kernel=self.kernel, source=frame.fn.source, loc=loc, hint=hint, trail=trail)
+        return error(kind, message, kernel=self.kernel, source=frame.fn.source, loc=loc, hint=hint, trail=trail)
 
     # -- marks, for passes that are abandoned
 
@@ -205,7 +211,7 @@ class Builder:
         value = int(value)
         if not holds(dtype, value):
             if isinstance(num.type, Weak):
-                self.refuse_constant(value, dtype, loc)
+                self.refuse_later(self.unfit(value, dtype, loc))  # else inference goes on: the type of the result is known
             value = wrap(value, dtype)
         return value
 
@@ -218,13 +224,6 @@ class Builder:
 
         return float(cast(value, dtype))
 
-    def refuse_constant(self, value: int, dtype: DType, loc: Loc | None) -> None:
-        """A constant does not fit. In a pass that may not be the last, inference goes on: the type of the result is known."""
-        try:
-            self.does_not_fit(value, dtype, loc)
-        except CompileError as failure:
-            self.refuse_later(failure)
-
     def refuse_later(self, failure: CompileError) -> None:
         """Raises, or notes the refusal in a pass that may not be the last."""
         if not self.passes:
@@ -235,9 +234,10 @@ class Builder:
         """A number of the type that a refused operation has whatever it works on."""
         return Num(dtype, self.emit("const", dtype, (), False if dtype is BOOL else 0.0 if dtype.is_float else 0, loc))
 
-    def does_not_fit(self, value: int, dtype: DType, loc: Loc | None) -> NoReturn:
+    def unfit(self, value: int, dtype: DType, loc: Loc | None) -> CompileError:
+        """A constant that a dtype does not hold."""
         shown = str(value) if abs(value) < 1 << 128 else "the constant"
-        self.fail(
+        return self.refusal(
             f"{shown} does not fit {dtype}, whose range is {dtype.min} to {dtype.max}.",
             loc,
             f"Write a number in that range, {dtype}({shown}) to wrap it, or compute in a wider type." if shown != "the constant" else "",

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
-from ..errors import CompileError, CompileNotImplementedError, CompileTypeError
+from ..errors import CompileNotImplementedError, CompileTypeError
 from ..ir.nodes import Block as IrBlock
 from ..ir.nodes import For, Instr, Loc, LocalArray, Var
 from ..ir.verify import BIT_FUNCTIONS, MATH_FUNCTIONS
@@ -195,11 +195,9 @@ class Calls(Messages):
         dtype = canonical(to.dtype)
         own = self.dtype_of(x.type)
         if own is BOOL or dtype is BOOL or own.bits != dtype.bits:
-            try:
-                self.fail(f"tack.bitcast from {own} to {dtype}: the sizes differ.", loc, "Cast to a type of the same size first.")
-            except CompileError as failure:
-                self.refuse_later(failure)
-                return self.some(dtype, loc)
+            message = f"tack.bitcast from {own} to {dtype}: the sizes differ."
+            self.refuse_later(self.refusal(message, loc, "Cast to a type of the same size first."))
+            return self.some(dtype, loc)
         if own is dtype:
             return Num(dtype, self.own(x, loc))
         return self.value("bitcast", dtype, (self.own(x, loc),), loc)

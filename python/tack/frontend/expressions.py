@@ -347,7 +347,7 @@ class Expressions(Operators):
                 )
             return self.emit("const", i64, (), value % length, loc)
         if not holds(i64, value):
-            self.does_not_fit(value, i64, loc)
+            raise self.unfit(value, i64, loc)
         constant = self.emit("const", i64, (), value, loc)
         if value >= 0:
             return constant
@@ -519,7 +519,7 @@ class Expressions(Operators):
         dtype = canonical(meaning.dtype)
         if thing.const is not None and not (thing.type.is_float and dtype.is_int):
             if dtype.is_int and isinstance(thing.type, Weak) and not holds(dtype, int(thing.const)):
-                self.does_not_fit(int(thing.const), dtype, loc)
+                raise self.unfit(int(thing.const), dtype, loc)
             return Num(dtype, const=self.strong_constant(thing.const, dtype))
         return Num(dtype, self.coerce(thing, dtype, loc))
 

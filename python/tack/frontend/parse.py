@@ -132,6 +132,13 @@ def _cut_lambda(source: FunctionSource, kernel: str) -> tuple[Any, int]:
     raise _lambda_error(kernel, 1)
 
 
+def _instead_of_nothing(value: ast.expr) -> str:
+    """What to write instead of an expression whose value nobody gets."""
+    if isinstance(value, ast.Compare) and isinstance(value.ops[0], ast.Eq) and isinstance(value.left, (ast.Name, ast.Subscript)):
+        return "One = assigns: " + ast.unparse(ast.Assign([value.left], value.comparators[0], lineno=0)) + "."
+    return "Assign its value to a name or an element of an array, or leave it out."
+
+
 class _Parser(Flattener):
     def __init__(self, source: FunctionSource, kernel: str) -> None:
         node, offset = _definition(source, kernel)
@@ -156,8 +163,6 @@ class _Parser(Flattener):
             loc = self.loc(node)
         else:
             statements = node.body
-            if statements and isinstance(statements[0], ast.Expr) and isinstance(statements[0].value, ast.Constant):
-                statements = statements[1:]  # a docstring, or a number that does nothing
             self.returning, self.ending = _find_returns(node.body)
             run(self.statements(statements, True))
             loc = self.loc(node)
@@ -292,9 +297,11 @@ class _Parser(Flattener):
         self.block.append(ReturnNode(value, self.loc(node)))
 
     def expression_statement(self, node: ast.Expr) -> None:
-        if isinstance(node.value, ast.Constant):
-            return
+        if isinstance(node.value, ast.Constant) and (isinstance(node.value.value, str) or node.value.value is ...):
+            return  # a comment, or the place of one
         value = self.expression(node.value)
+        if not any(isinstance(part, (ast.Call, ast.NamedExpr)) for part in ast.walk(node.value)):
+            self.refuse(node, "this statement has no effect.", _instead_of_nothing(node.value))
         self.effect("expression", (value,), None, self.loc(node))
 
     def pass_statement(self, node: ast.Pass) -> None:

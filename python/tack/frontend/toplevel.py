@@ -252,7 +252,7 @@ class TopLevel(Functions):
         if number.const is not None:
             value = int(number.const)
             if not i64.min <= value <= i64.max:
-                self.does_not_fit(value, i64, node.loc)
+                raise self.unfit(value, i64, node.loc)
             return Extent.constant(value)
         assert number.instr is not None
         try:
