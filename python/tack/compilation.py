@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ._runtime import Device, Target
-    from .ir.source import ArgumentSpec, EntryPoint, KernelSource, Step
+    from .ir.source import ArgumentSpec, EntryPoint, HostStep, KernelSource, RecordSite
 
 __all__ = ["CompiledKernel", "compile"]
 
@@ -22,11 +22,13 @@ _WEAK = {int: "int", float: "float", bool: "bool"}
 
 
 class CompiledKernel:
-    """What tack.compile answers: a kernel as its target's compiler has it, and what a host needs to know to launch it.
+    """What tack.compile answers: a kernel as its target's compiler has it, and all that a host needs to launch it.
 
-    Attributes: ``name``; ``target`` ("cuda:sm_90"); ``source``, the text that the target's compiler got; ``binary``, what it made of that;
-    ``arguments``, ``entries`` and ``steps``: what a call takes, the functions of the binary with their parameters, and the launches of
-    a call; ``scratch_bytes``: memory that a call needs beside its arguments.
+    Attributes: ``name``; ``target`` ("cuda:sm_90"); ``source``, the text that the target's compiler got; ``binary``, what it made of that.
+    The others are those of tack::KernelSource (kernel.hpp), with enumerators by their names: ``arguments``, ``entries`` and ``steps``:
+    what a call takes, the functions of the binary with their parameters, and the launches of a call; ``scratch_bytes``: memory that a
+    call needs beside its arguments; ``result_type`` and ``result_offset``: of a returned scalar, which lies there (None, and -1 where
+    nothing is returned); ``sites``: what it may report.
     """
 
     __slots__ = ("_made", "binary", "target")
@@ -53,12 +55,26 @@ class CompiledKernel:
         return tuple(self._made.entries)
 
     @property
-    def steps(self) -> tuple[Step, ...]:
-        return tuple(self._made.steps)
+    def steps(self) -> tuple[HostStep, ...]:
+        from .ir.source import HostStep
+
+        return tuple(map(HostStep.of, self._made.steps))
 
     @property
     def scratch_bytes(self) -> int:
         return self._made.scratch_bytes
+
+    @property
+    def result_type(self) -> DType | None:
+        return self._made.result_type
+
+    @property
+    def result_offset(self) -> int:
+        return self._made.result_offset
+
+    @property
+    def sites(self) -> tuple[RecordSite, ...]:
+        return tuple(self._made.sites)
 
     def __repr__(self) -> str:
         return f"<tack.compile() of '{self.name}' for {self.target}, {len(self.binary)} bytes>"

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from ..types import DType, Layout
 from .nodes import Extent
 
-__all__ = ["INTERPOLATIONS", "WRAPS", "ArgumentSpec", "EntryPoint", "KernelSource", "ParamSlot", "RecordSite", "Step", "reading"]
+__all__ = [
+    "INTERPOLATIONS", "WRAPS", "ArgumentSpec", "EntryPoint", "ExtentTerm", "HostStep", "KernelSource", "ParamSlot", "RecordSite", "Step",
+    "reading",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,34 @@ class Step:
     stop: list[Extent] = field(default_factory=list)
     step: list[Extent] = field(default_factory=list)
     match: int = 0
+
+
+class ExtentTerm(NamedTuple):
+    """As tack::ExtentTerm, field by field."""
+
+    op: str
+    dim: int
+    arg: int
+    value: int
+
+
+class HostStep(NamedTuple):
+    """As tack::Step, field by field, for whoever writes it down for a host: an extent is a list of terms."""
+
+    kind: str
+    entry: int
+    start: list[list[ExtentTerm]]
+    stop: list[list[ExtentTerm]]
+    step: list[list[ExtentTerm]]
+    match: int
+
+    @classmethod
+    def of(cls, made: Step) -> HostStep:
+        return cls(made.kind, made.entry, _terms(made.start), _terms(made.stop), _terms(made.step), made.match)
+
+
+def _terms(extents: list[Extent]) -> list[list[ExtentTerm]]:
+    return [[ExtentTerm(op, dim, arg, value) for op, arg, dim, value in extent.terms] for extent in extents]
 
 
 @dataclass(slots=True)
