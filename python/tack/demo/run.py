@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -19,6 +20,7 @@ from .picture import find_picture, read_picture, write_comparison
 
 __all__ = ["run"]
 
+WIDTH = 100  # of the table, in columns
 EXPOSURE, GAMMA, AMOUNT = 1.2, 1.1, 0.8
 CENTRE_X, CENTRE_Y, SPAN, LIMIT, STRENGTH = -0.04, -0.01, 2.65, 200, 2.0  # the cardioid lies over the face
 
@@ -42,7 +44,7 @@ class Row:
         """The first call, which compiles or loads, and the best of the later ones; in seconds."""
         self.first = _seconds(call)
         made = list(kernel_function(self.kernel).kernels.values())
-        self.origin = "loaded from cache" if made and made[-1].from_cache else "compiled"
+        self.origin = "cached" if made and made[-1].from_cache else "compiled"
         self.best = min(_seconds(call) for _ in range(repeats))
 
 
@@ -74,7 +76,7 @@ def run(output: Path, size: int, image: Path | None, repeats: int) -> int:
     if not output.parent.is_dir():
         raise SystemExit(f"--output {output}: there is no folder {output.parent}")
     console = Console()
-    console.width = max(console.width, 128)  # rows that a narrow terminal wraps are better than figures cut off
+    console.width = max(console.width, WIDTH)  # rows that a narrow terminal wraps are better than figures cut off
     source = image if image is not None else find_picture()
     before = read_picture(source, size)
     h, w = before.shape[:2]
@@ -172,19 +174,21 @@ def run(output: Path, size: int, image: Path | None, repeats: int) -> int:
 
 def _table(rows: list[Row]) -> Table:
     table = Table(
-        caption="ms: the best of some calls. op: an addition, multiplication or comparison. NumPy: the same on the whole array, once"
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        caption="ms: the best of some calls. op: an addition, multiplication or comparison.\nNumPy: the same on the whole array, once",
     )
-    for heading in ("kernel", "elements", "ms", "rate", "first call", "NumPy ms", "times faster", "check"):
+    for heading in ("kernel", "elements", "ms", "rate", "first call", "NumPy ms", "faster", "check"):
         table.add_column(heading, justify="left" if heading in ("kernel", "first call", "check") else "right", no_wrap=True)
     for row in rows:
         table.add_row(
             row.name,
             f"{row.elements:,}",
             f"{row.best * 1e3:.3f}",
-            f"{row.work / row.best / 1e9:.2f} {row.unit}",
-            f"{row.origin}, {row.first * 1e3:.0f} ms",
+            f"{row.work / row.best / 1e9:.1f} {row.unit}",
+            f"{row.origin} {row.first * 1e3:.0f} ms",
             f"{row.numpy * 1e3:.1f}",
-            f"{row.numpy / row.best:.1f}",
+            f"{row.numpy / row.best:.1f} x",
             row.check,
         )
     return table
