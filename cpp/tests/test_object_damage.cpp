@@ -40,8 +40,7 @@ TEST_CASE("an error is complete: kernel, code, what to do") {
     CHECK(error.fields().operation == "load object");
     CHECK(std::string(error.what()) ==
           "Cannot load the machine code of kernel 'saxpy': the file header claims 64 bytes at offset 0 of an object of 0 bytes. Compile it "
-          "again "
-          "(with TACK_CACHE=0 nothing is taken from the disk); if this comes back, please report it.");
+          "again (without the disk cache: TACK_CACHE=0, in C++ Config::cache); if this comes back, please report it.");
   }
 }
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import cpp_host
 import numpy as np
 import nvrtc
 import pytest
@@ -61,6 +64,8 @@ def test_what_may_stand_for_an_argument() -> None:
 def test_refusals() -> None:
     with pytest.raises(ValueError, match="'sm_9' is no architecture"):
         tack.compile(scale, *SPECS, target="cuda:sm_9")
+    with pytest.raises(ValueError, match=r"'cpu:x86-64-v3' is no target.*TACK_CPU_TARGET=x86-64-v3 .*runs native"):
+        tack.compile(scale, *SPECS, target="cpu:x86-64-v3")
     with pytest.raises(ValueError, match="Unknown device 'vax'"):
         tack.compile(scale, *SPECS, target="vax:780")
     with pytest.raises(TypeError, match=r"scale\(\) missing 1 required positional argument: 'factor'"):
@@ -77,3 +82,44 @@ def test_it_does_not_fill_the_cache_and_starts_no_device() -> None:
     before = _runtime.device("cpu", None).compiled
     tack.compile(scale, *SPECS, target="cpu")
     assert _runtime.device("cpu", None).compiled == before
+
+
+@tack.kernel
+def inner(out, x, factor, shift=1):
+    total = 0.0
+    for i, j in tack.ndrange((1, x.shape[0] - 1), (1, x.shape[1] - 2)):
+        out[i, j] = x[i, j] * factor + shift
+        total += out[i, j]
+    print("inner", shift)
+    return total
+
+
+HOST = """
+  const std::vector<std::int64_t> shape{4, 6}, strides{24, 4};
+  const Array x = Array::empty(device, f32, shape), out = Array::empty(device, f32, shape);
+  std::vector<float> values(24);
+  for (int i = 0; i < 24; ++i) values[i] = static_cast<float>(i);
+  x.write(values.data(), strides);
+  const float zero = 0;
+  out.fill(&zero);
+  const Result result = kernel->launch(std::vector{Argument(out), Argument(x), Argument(0.5), Argument(2)});
+  out.read(values.data(), strides);
+  for (const float value : values) std::cout << value << ' ';
+  std::cout << result.f << std::endl;
+  kernel->launch(std::vector{Argument(out), Argument(x), Argument(1), Argument(2)});
+"""
+
+
+def test_a_program_in_cpp_launches_what_it_answers(tmp_path: Path) -> None:
+    made = tack.compile(inner, tack.f32[:, :], tack.f32[:, :], float, int, target="cpu")
+    loop = next(step for step in made.steps if step.stop)
+    assert loop.stop[1][0] == ("shape", 1, loop.stop[1][0].arg, 0) and loop.stop[1][0].dim == 1  # as tack::ExtentTerm has it
+    assert made.result_type is tack.f32 and made.result_offset >= 0 and made.scratch_bytes > made.result_offset
+    assert [site.kind for site in made.sites] == ["print"]
+    printed = cpp_host.run(made, HOST, tmp_path).splitlines()
+    x = np.arange(24, dtype=np.float32).reshape(4, 6)
+    expected = np.zeros_like(x)
+    expected[1:3, 1:4] = x[1:3, 1:4] * np.float32(0.5) + np.float32(2)
+    assert printed[0] == "inner 2"
+    assert [float(v) for v in printed[1].split()] == [*expected.ravel(), expected.sum()]
+    assert printed[2] == "Kernel 'inner': parameter 'factor' is a float, an int was given."

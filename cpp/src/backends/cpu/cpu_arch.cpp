@@ -83,14 +83,18 @@ std::size_t level() noexcept { return 1; }
 
 CpuArch detect_arch(std::string_view wanted) {
   const std::size_t own = level();
-  std::string known;
-  for (std::size_t k = 0; k < own; ++k) {
-    const bool best = k + 1 == own;
-    if (wanted == levels[k].arch || (wanted == "native" && best)) return {std::string(levels[k].arch), brand(), levels[k].vector_bits};
-    known += text(best ? " and " : ", ", levels[k].arch);
-  }
+  for (std::size_t k = 0; k < own; ++k)
+    if (wanted == levels[k].arch || (wanted == "native" && k + 1 == own))
+      return {std::string(levels[k].arch), brand(), levels[k].vector_bits};
   throw Error(ErrorCode::unsupported,
-              text("TACK_CPU_TARGET is '", wanted, "', which this processor cannot run; it runs native", known, "."));
+              text("TACK_CPU_TARGET is '", wanted, "', which this processor cannot run; it runs ", runnable_targets(), "."));
+}
+
+std::string runnable_targets() {
+  std::string names = "native";
+  const std::size_t own = level();
+  for (std::size_t k = 0; k < own; ++k) names += text(k + 1 == own ? " and " : ", ", levels[k].arch);
+  return names;
 }
 
 bool can_run(std::string_view arch) noexcept {
@@ -102,6 +106,7 @@ bool can_run(std::string_view arch) noexcept {
 #else
 
 CpuArch detect_arch(std::string_view) { return {"unknown", "unknown processor", 64}; }
+std::string runnable_targets() { return "native"; }
 bool can_run(std::string_view) noexcept { return true; }
 
 #endif

@@ -17,6 +17,9 @@ struct CpuArch {
 /// place, which the processor must have. Throws Error(unsupported) that names the levels there are.
 CpuArch detect_arch(std::string_view wanted);
 
+/// The values of `wanted` that this processor runs, for messages: "native, x86-64 and x86-64-v2".
+std::string runnable_targets();
+
 /// Whether this processor has all that code for `arch` may use. Names that are no level are taken on trust.
 bool can_run(std::string_view arch) noexcept;
 

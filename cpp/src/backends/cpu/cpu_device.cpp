@@ -185,6 +185,11 @@ class CpuBackend final : public Backend {
     return std::make_unique<CpuDevice>(runtime, options.num_threads.value_or(configured > 0 ? configured : physical_cores()));
   }
 
+  Capabilities describe(RuntimeImpl&, std::string_view arch) override {
+    throw Error(ErrorCode::invalid_argument,
+                text("'cpu:", arch, "' is no target. Use 'cpu', and choose its instruction set when the process starts: TACK_CPU_TARGET=",
+                     arch, " (in C++ Config::cpu_target). This processor runs ", runnable_targets(), "."));
+  }
   std::vector<std::byte> compile(RuntimeImpl& runtime, const KernelSource& source) override {
     CompileRequest request;
     request.name = source.name;

@@ -17,7 +17,7 @@ Error object_error(std::string_view kernel, const std::string& detail) {
   fields.backend = "cpu";
   fields.operation = "load object";
   fields.message = "Cannot load the machine code of kernel '" + std::string(kernel) + "': " + detail +
-                   ". Compile it again (with TACK_CACHE=0 nothing is taken from the disk); if this comes back, please report it.";
+                   ". Compile it again (without the disk cache: TACK_CACHE=0, in C++ Config::cache); if this comes back, please report it.";
   return Error(std::move(fields));
 }
 
