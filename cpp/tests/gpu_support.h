@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/runtime_impl.h"
+#include "error_support.h"
 #include "tack/array.hpp"
 #include "tack/kernel.hpp"
 #include "tack/runtime.hpp"
@@ -83,20 +84,6 @@ class Kept {
   mutable std::mutex mutex_;
   std::vector<std::string> lines_;
 };
-
-/// What a body throws.
-template <class Body>
-Error error_of(Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error;
-  }
-  FAIL("nothing was thrown");
-  return Error(ErrorCode::internal, "");
-}
-
-inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 /// A backend on its stand-ins: the names of the device and of an architecture, and the settings that say where the libraries lie.
 struct Kind {

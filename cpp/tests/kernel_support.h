@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "error_support.h"
 #include "fake_backend.h"
 
 namespace tack::test {
@@ -16,17 +17,6 @@ namespace tack::test {
 using Lengths = std::vector<std::int64_t>;
 using Words = std::vector<std::uint64_t>;
 using Kind = ArgumentSpec::Kind;
-
-template <class Body>
-std::string message_of(ErrorCode code, Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    CHECK(error.code() == code);
-    return error.what();
-  }
-  return "";
-}
 
 inline ArgumentSpec array_spec(const std::string& name, DType type = tack::f32, std::uint8_t rank = 1, Layout layout = Layout::contiguous) {
   ArgumentSpec spec;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/strided.h"
+#include "error_support.h"
 #include "fake_backend.h"
 #include "tack/array.hpp"
 
@@ -19,22 +20,12 @@ using tack::ErrorCode;
 using tack::Layout;
 using tack::test::fake_runtime;
 using tack::test::FakeState;
+using tack::test::message_of;
 
 namespace {
 
 using Lengths = std::vector<std::int64_t>;
 constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();
-
-template <class Body>
-std::string message_of(ErrorCode code, Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    CHECK(error.code() == code);
-    return error.what();
-  }
-  return "";
-}
 
 Lengths dense(const Lengths& shape, std::size_t item) {
   Lengths strides(shape.size());

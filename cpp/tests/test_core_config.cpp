@@ -11,6 +11,7 @@
 #include "core/log.h"
 #include "core/text.h"
 #include "core/unavailable.h"
+#include "error_support.h"
 #include "tack/config.hpp"
 #include "tack/dtype.hpp"
 #include "tack/error.hpp"
@@ -18,20 +19,10 @@
 using tack::Config;
 using tack::Error;
 using tack::ErrorCode;
+using tack::test::contains;
+using tack::test::message_of;
 
 namespace {
-
-/// The message that `body` throws as an Error with `code`; "" when it throws none.
-template <class Body>
-std::string message_of(ErrorCode code, Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    CHECK(error.code() == code);
-    return error.what();
-  }
-  return "";
-}
 
 /// Sets an environment variable for the scope.
 class Variable {
@@ -44,8 +35,6 @@ class Variable {
  private:
   std::string name_;
 };
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/runtime_impl.h"
+#include "error_support.h"
 #include "fake_backend.h"
 #include "tack/array.hpp"
 #include "tack/runtime.hpp"
@@ -21,24 +22,13 @@ using tack::Kernel;
 using tack::KernelKey;
 using tack::KernelSource;
 using tack::Runtime;
+using tack::test::contains;
 using tack::test::fake_runtime;
 using tack::test::FakeState;
+using tack::test::message_of;
 using tack::test::quiet;
 
 namespace {
-
-template <class Body>
-std::string message_of(ErrorCode code, Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    CHECK(error.code() == code);
-    return error.what();
-  }
-  return "";
-}
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 /// A kernel over one array that launches one entry.
 KernelSource source_of(const std::string& text) {

@@ -6,7 +6,7 @@ import sys
 
 from ._runtime import ABSENT, Device
 from .arrays import Array, as_dtype, check_numpy, wrap_numpy
-from .devices import as_device, title_of
+from .devices import as_device, unsupported_dtype
 from .sharing import borrowed, is_tensor
 from .textures import Texture3D
 from .types import ArraySpec, DType, by_name
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ._runtime import Target
 
-__all__ = ["Argument", "check_dtypes", "classify", "place", "raise_bad_call", "unsupported_dtype"]
+__all__ = ["Argument", "check_dtypes", "classify", "place", "raise_bad_call"]
 
 
 class Argument:
@@ -156,12 +156,6 @@ def _not_an_argument(value: Any) -> str:
     if isinstance(value, complex):
         return "is complex, which kernels cannot take: pass real and imaginary part"
     return f"is a {named}, which kernels cannot take: pass arrays, ints, floats, bools or None"
-
-
-def unsupported_dtype(dtype: DType, device: Device | Target) -> str:
-    """The end of the message for a dtype that a device's arrays cannot have."""
-    known = ", ".join(sorted(f"tack.{name}" for name in device.array_dtypes))
-    return f"{dtype}, which is not supported on {title_of(device.type)}. Supported dtypes: {known}"
 
 
 def check_dtypes(kernel: str, names: Sequence[str], arguments: Sequence[Argument], device: Device | Target) -> None:

@@ -6,7 +6,7 @@ import sys
 
 from . import _runtime
 from ._runtime import Device
-from .devices import as_device
+from .devices import as_device, unsupported_dtype
 from .layouts import Flags, reshaped_strides
 from .types import ARRAY_DTYPES, DType, by_name
 
@@ -55,8 +55,6 @@ def check_supported(dtype: DType, device: Device, what: str) -> None:
     if supported is None:
         supported = _supported[device] = frozenset(device.array_dtypes)
     if dtype.name not in supported:
-        from .arguments import unsupported_dtype
-
         raise TypeError(f"{what}: dtype {unsupported_dtype(dtype, device)}")
 
 

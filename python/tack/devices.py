@@ -10,11 +10,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias
 
+    from ._runtime import Target
+
     DeviceLike: TypeAlias = Device | str | None
 
 __all__ = [
     "Backend", "Device", "as_device", "device", "device_count", "get_default_device", "set_default_device", "sync", "sync_async",
-    "title_of",
+    "title_of", "unsupported_dtype",
 ]  # fmt: skip
 
 _TITLES = {"cpu": "CPU", "metal": "Metal", "cuda": "CUDA", "hip": "HIP", "level_zero": "Level Zero", "null": "Null"}
@@ -23,6 +25,12 @@ _TITLES = {"cpu": "CPU", "metal": "Metal", "cuda": "CUDA", "hip": "HIP", "level_
 def title_of(device_type: str) -> str:
     """How messages call a backend: "CPU", "Metal", "CUDA", "HIP", "Level Zero"."""
     return _TITLES.get(device_type, device_type)
+
+
+def unsupported_dtype(dtype: DType, device: Device | Target) -> str:
+    """The end of the message for a dtype that a device's arrays cannot have."""
+    known = ", ".join(sorted(f"tack.{name}" for name in device.array_dtypes))
+    return f"{dtype}, which is not supported on {title_of(device.type)}. Supported dtypes: {known}"
 
 
 class Backend:

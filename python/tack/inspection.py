@@ -49,6 +49,12 @@ def _text(function: KernelFunction, special: Specialization, mode: str) -> str:
 
 def _schedule(kernel: Kernel, special: Specialization) -> str:
     """The steps of a call and what is known of each entry's speed."""
+    from .ir.nodes import Extent
+    from .ir.text import extent_text
+
+    def shown(terms: list[tuple[str, int, int, int]]) -> str:
+        return extent_text(Extent(tuple(terms)))
+
     plan = kernel.schedule()
     origin = "loaded from the cache" if kernel.from_cache else "compiled"
     threads = plan["threads"]
@@ -62,7 +68,7 @@ def _schedule(kernel: Kernel, special: Specialization) -> str:
         if step["kind"] in ("sequence_end", "check"):
             continue
         bounds = " x ".join(
-            f"range({_extent(start)}, {_extent(stop)}, {_extent(by)})"
+            f"range({shown(start)}, {shown(stop)}, {shown(by)})"
             for start, stop, by in zip(step["start"], step["stop"], step["step"], strict=True)
         )
         if step["kind"] == "sequence_begin":
@@ -80,30 +86,3 @@ def _schedule(kernel: Kernel, special: Specialization) -> str:
 
 def _ns(value: float) -> str:
     return "not measured" if value < 0 else f"{value:.3g} ns"
-
-
-def _extent(terms: list[tuple[str, int, int, int]]) -> str:
-    """A postfix extent as an expression over the arguments: ``arg0.shape[1] - 2``."""
-    from .ir.symbols import INFIX
-
-    stack: list[str] = []
-    for op, arg, dim, value in terms:
-        if op == "constant":
-            stack.append(str(value))
-        elif op == "shape":
-            stack.append(f"arg{arg}.shape[{dim}]")
-        elif op == "scalar":
-            stack.append(f"arg{arg}")
-        elif op == "sequence":
-            stack.append(f"step{arg}")
-        elif op == "neg":
-            stack.append(f"-{stack.pop()}")
-        elif op in ("popcount", "clz"):
-            stack.append(f"{op}({stack.pop()})")
-        elif op == "select":
-            orelse, then, condition = stack.pop(), stack.pop(), stack.pop()
-            stack.append(f"({then} if {condition} else {orelse})")
-        else:
-            right, left = stack.pop(), stack.pop()
-            stack.append(f"({left} {INFIX[op]} {right})" if op in INFIX else f"{op}({left}, {right})")
-    return " ".join(stack)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from . import _runtime
-from .arrays import Array, as_dtype, as_shape, check_supported
+from .arrays import Array, as_dtype, as_shape, check_supported, numpy_dtype
 from .devices import as_device
 from .layouts import row_major
 
@@ -227,8 +227,6 @@ def cuda_array_interface(array: Array) -> dict[str, Any]:
     """What ``Array.__cuda_array_interface__`` answers, version 3; AttributeError for other devices than CUDA's. Waits for the device."""
     if array.device.type != "cuda":
         raise AttributeError(f"only arrays on a CUDA device have __cuda_array_interface__; this one is on {array.device}")
-    from .arrays import numpy_dtype
-
     array.mark_shared()
     array.device.synchronize()
     return {

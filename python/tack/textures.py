@@ -6,6 +6,7 @@ import sys
 
 from . import _runtime
 from .arrays import Array, as_shape, check_numpy, wrap_numpy
+from .devices import as_device
 from .types import f32
 
 TYPE_CHECKING = False
@@ -82,8 +83,6 @@ def texture3d(array: Any, interp: str = "linear", wrap: str = "clamp", shape: tu
         raise ValueError(f"tack.texture3d() takes an array of 3 dimensions, or a flat one and shape=(W, H, D); this one has {source.ndim}")
     if source.size == 0:
         raise ValueError(f"tack.texture3d(): the array of shape {tuple(source.shape)} has no texel")
-    from .devices import as_device
-
     return Texture3D(source, source.device if isinstance(source, Array) else as_device(None), interp, wrap)
 
 
@@ -91,8 +90,6 @@ def _elements(source: Any) -> Array:
     """The array; of a NumPy array its memory as one on the CPU, or a copy where kernels could not use it in place."""
     if isinstance(source, Array):
         return source
-    from .devices import as_device
-
     try:
         check_numpy(source, "tack.texture3d()")
     except ValueError:

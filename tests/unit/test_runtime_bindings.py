@@ -289,7 +289,7 @@ def test_a_kernel_is_launched_by_hand_and_checks_everything() -> None:
     assert k.launch([x, y, np.zeros(4, np.float32), 2.0]) is None
     for args, error, text in [
         ((x, y, out), TypeError, "takes 4 arguments"),
-        ((x, y, out, 2), TypeError, "'a' is an int"),
+        ((x, y, out, 2), TypeError, "'a' is a float, an int was given"),
         ((x, y, out, "2"), TypeError, "'a' cannot be a str"),
         ((x, y, 3.0, 2.0), TypeError, "'out' is a float"),
         ((x, y, filled(np.zeros(4)), 2.0), TypeError, "'out' has dtype tack.f64"),
