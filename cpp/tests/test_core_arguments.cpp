@@ -34,7 +34,7 @@ TEST_CASE("arguments that do not fit") {
   };
   CHECK(refused(ErrorCode::type_mismatch, {Argument(x)}) == "Kernel 'k' takes 3 arguments, 1 was given.");
   CHECK(message_of(ErrorCode::type_mismatch, [&] { kernel->launch({}); }) == "Kernel 'k' takes 3 arguments, 0 were given.");
-  CHECK(refused(ErrorCode::type_mismatch, {n, Argument(y), n}) == "Kernel 'k': parameter 'x' is an array, none was given.");
+  CHECK(refused(ErrorCode::type_mismatch, {n, Argument(y), n}) == "Kernel 'k': parameter 'x' is an array, an int was given.");
   CHECK(refused(ErrorCode::type_mismatch, {Argument(x), Argument(y), Argument(x)}) ==
         "Kernel 'k': parameter 'n' is an int, an array was given.");
   const Array none;

@@ -291,7 +291,7 @@ def test_a_kernel_is_launched_by_hand_and_checks_everything() -> None:
         ((x, y, out), TypeError, "takes 4 arguments"),
         ((x, y, out, 2), TypeError, "'a' is a float, an int was given"),
         ((x, y, out, "2"), TypeError, "'a' cannot be a str"),
-        ((x, y, 3.0, 2.0), TypeError, "'out' is a float"),
+        ((x, y, 3.0, 2.0), TypeError, "'out' is an array, a float was given"),
         ((x, y, filled(np.zeros(4)), 2.0), TypeError, "'out' has dtype tack.f64"),
         ((x, y, out, 2**70), OverflowError, "'a' does not fit"),
     ]:

@@ -362,7 +362,7 @@ void Kernel::check_kinds(std::span<const Argument> arguments) const {
       continue;
     }
     if (array == nullptr || !array->buffer()) {
-      refuse(ErrorCode::type_mismatch, "is an array, none was given.");
+      refuse(ErrorCode::type_mismatch, text("is an array, ", array == nullptr ? given_text(arguments[i]) : "none", " was given."));
       continue;
     }
     if (const std::uint8_t reading = arguments[i].texture == nullptr ? std::uint8_t{0} : arguments[i].texture->reading();
