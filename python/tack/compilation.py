@@ -25,8 +25,9 @@ class CompiledKernel:
     """What tack.compile answers: a kernel as its target's compiler has it, and all that a host needs to launch it.
 
     Attributes: ``name``; ``target`` ("cuda:sm_90"); ``source``, the text that the target's compiler got; ``binary``, what it made of that.
-    The others are those of tack::KernelSource (kernel.hpp), with enumerators by their names: ``arguments``, ``entries`` and ``steps``:
-    what a call takes, the functions of the binary with their parameters, and the launches of a call; ``scratch_bytes``: memory that a
+    The others are those of tack::KernelSource (kernel.hpp), with enumerators by their names: ``options``, what the compiler was told;
+    ``arguments``, ``entries`` and ``steps``: what a call takes, the functions of the binary with their parameters, and the launches of a
+    call; ``scratch_bytes``: memory that a
     call needs beside its arguments; ``result_type`` and ``result_offset``: of a returned scalar, which lies there (None, and -1 where
     nothing is returned); ``sites``: what it may report.
     """
@@ -45,6 +46,10 @@ class CompiledKernel:
     @property
     def source(self) -> str:
         return self._made.text
+
+    @property
+    def options(self) -> str:
+        return self._made.options
 
     @property
     def arguments(self) -> tuple[ArgumentSpec, ...]:

@@ -70,6 +70,8 @@ def as_source(made: tack.CompiledKernel) -> str:
         f"  source.name = {text(made.name)};",
         f"  source.target = {text(kind)};",
         f"  source.arch = {text(arch)};",
+        f"  source.text = {text(made.source)};",
+        f"  source.options = {text(made.options)};",
         f"  source.arguments = {braces(map(argument, made.arguments))};",
         f"  source.entries = {braces(map(entry, made.entries))};",
         f"  source.steps = {braces(map(step, made.steps))};",

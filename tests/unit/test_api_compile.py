@@ -21,6 +21,11 @@ def scale(out, x, factor, shift=1):
         out[i, j] = x[i, j] * factor + shift
 
 
+def halve(x):
+    for i in range(len(x)):
+        x[i] /= 3
+
+
 SPECS = (tack.f32[:, :], tack.f32[:, :], float)
 
 
@@ -43,6 +48,8 @@ def test_a_kernel_for_a_gpu_that_is_not_there(arch: str) -> None:
     assert made.target == f"cuda:{arch}" and made.binary.startswith(b"\x7fELF")
     assert f"for {arch}, CUDA C++" in made.source and "tack_scale_0(" in made.source
     assert made.entries[0].params[0].kind == "pointer"
+    fast = tack.compile(tack.kernel(fast_math=True)(halve), tack.f32[:], target=f"cuda:{arch}")
+    assert fast.options != made.options  # a host that compiles the text needs them
 
 
 def test_what_may_stand_for_an_argument() -> None:
