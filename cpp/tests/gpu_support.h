@@ -188,6 +188,32 @@ inline void run_triad(const std::shared_ptr<Kernel>& kernel, const Array& a, con
   kernel->launch(std::vector{Argument(a), Argument(b), Argument(c), Argument(s)});
 }
 
+/// Launches, fills and copies take effect in the order in which they are given. `triad`: as triad_source.
+inline void check_order(const std::shared_ptr<Device>& device, const KernelSource& triad, std::int64_t length) {
+  const auto kernel = device->build(triad, {});
+  const Array a = vector_of(device, length, 0.0f), b = vector_of(device, length, 2.0f), c = vector_of(device, length, 3.0f);
+  const auto count = static_cast<std::size_t>(length);
+  run_triad(kernel, a, b, c, 10.0);
+  CHECK(values_of(a) == std::vector<float>(count, 32.0f));
+  const float one = 1.0f;
+  for (int i = 0; i < 20; ++i) {
+    b.fill(&one);
+    run_triad(kernel, a, b, a, 1.0);
+    c.copy_from(a);
+  }
+  CHECK(values_of(c) == std::vector<float>(count, 52.0f));
+}
+
+/// The threads of a group and the groups of a launch of 1000 iterations, which the kernel of `source` writes to its array's front.
+inline std::pair<float, float> grid_of(const std::shared_ptr<Device>& device, KernelSource source, std::uint32_t group, bool whole) {
+  source.entries[0].group = group;
+  source.entries[0].whole_groups = whole;
+  const Array a = vector_of(device, 1000, 0.0f);
+  device->build(source, {})->launch(std::vector{Argument(a), Argument(0.0)});
+  const std::vector<float> found = values_of(a);
+  return {found[0], found[1]};
+}
+
 /// A source of one array and one entry that also gets a texture, behind the array.
 inline KernelSource with_texture(const Texture& texture, KernelSource source) {
   ArgumentSpec argument;

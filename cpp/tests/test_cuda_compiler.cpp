@@ -12,13 +12,7 @@ using tack::cuda::Nvrtc;
 namespace {
 
 std::string message_of(ErrorCode code, const std::shared_ptr<Runtime>& runtime, const KernelSource& source) {
-  try {
-    runtime->compile(source);
-  } catch (const Error& error) {
-    CHECK(error.code() == code);
-    return error.what();
-  }
-  return "";
+  return test::message_of(code, [&] { runtime->compile(source); });
 }
 
 }  // namespace

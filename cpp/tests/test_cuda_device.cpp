@@ -44,44 +44,26 @@ TEST_CASE("describe: the same capabilities without a device, and none for other 
     CHECK(error_of([&] { runtime->describe("cuda", arch); }).code() == ErrorCode::invalid_argument);
 }
 
-TEST_CASE("a kernel runs on arrays of the device") {
+TEST_CASE("a kernel runs on arrays of the device, in the order of the calls") {
   const auto runtime = Runtime::create(cuda_config());
   const auto device = runtime->device("cuda");
-  const auto kernel = device->build(triad_source(), {});
-  const Array a = vector_of(device, 1000, 0.0f), b = vector_of(device, 1000, 2.0f), c = vector_of(device, 1000, 3.0f);
-  run_triad(kernel, a, b, c, 10.0);
-  CHECK(values_of(a) == std::vector<float>(1000, 32.0f));
-  // Work is done in the order in which it was given, whoever gave it.
-  const float one = 1.0f;
-  for (int i = 0; i < 20; ++i) {
-    b.fill(&one);
-    run_triad(kernel, a, b, a, 1.0);
-    c.copy_from(a);
-  }
-  CHECK(values_of(c) == std::vector<float>(1000, 52.0f));
+  check_order(device, triad_source(), 1000);
   CHECK(StandInDriver().reports() == "");
 }
 
 TEST_CASE("the grid: ceil(iterations / group) groups, or one for each iteration") {
   const auto runtime = Runtime::create(cuda_config());
   const auto device = runtime->device("cuda");
-  KernelSource source = cuda_source("shape",
-                                    "extern \"C\" __global__ void shape(float* a, float s, long long n) {\n"
-                                    "  if (threadIdx.x == 0 && blockIdx.x + 1 == gridDim.x) { a[0] = blockDim.x; a[1] = gridDim.x; }\n"
-                                    "}\n",
-                                    1);
-  const Array a = vector_of(device, 1000, 0.0f);
-  const auto shape = [&](std::uint32_t group, bool whole) {
-    source.entries[0].group = group;
-    source.entries[0].whole_groups = whole;
-    device->build(source, {})->launch(std::vector{Argument(a), Argument(0.0)});
-    const std::vector<float> found = values_of(a);
-    return std::pair<float, float>(found[0], found[1]);
-  };
-  CHECK(shape(0, false) == std::pair(256.0f, 4.0f));
-  CHECK(shape(100, false) == std::pair(100.0f, 10.0f));
-  CHECK(shape(1000, false) == std::pair(1000.0f, 1.0f));
-  CHECK(shape(64, true) == std::pair(64.0f, 1000.0f));
+  const KernelSource source =
+      cuda_source("shape",
+                  "extern \"C\" __global__ void shape(float* a, float s, long long n) {\n"
+                  "  if (threadIdx.x == 0 && blockIdx.x + 1 == gridDim.x) { a[0] = blockDim.x; a[1] = gridDim.x; }\n"
+                  "}\n",
+                  1);
+  CHECK(grid_of(device, source, 0, false) == std::pair(256.0f, 4.0f));
+  CHECK(grid_of(device, source, 100, false) == std::pair(100.0f, 10.0f));
+  CHECK(grid_of(device, source, 1000, false) == std::pair(1000.0f, 1.0f));
+  CHECK(grid_of(device, source, 64, true) == std::pair(64.0f, 1000.0f));
 }
 
 TEST_CASE("groups that are too large for a kernel are refused when it is built") {

@@ -56,17 +56,7 @@ TEST_CASE("describe: what devices can do that are not there") {
 TEST_CASE("a kernel runs on arrays of the device, in the order of the calls, compiled with correctly rounded division") {
   const auto runtime = Runtime::create(ze_config());
   const auto device = runtime->device("level_zero");
-  const auto kernel = device->build(ze_triad(), {});
-  const Array a = vector_of(device, 1000, 0.0f), b = vector_of(device, 1000, 2.0f), c = vector_of(device, 1000, 3.0f);
-  run_triad(kernel, a, b, c, 10.0);
-  CHECK(values_of(a) == std::vector<float>(1000, 32.0f));
-  const float one = 1.0f;
-  for (int i = 0; i < 20; ++i) {
-    b.fill(&one);
-    run_triad(kernel, a, b, a, 1.0);
-    c.copy_from(a);
-  }
-  CHECK(values_of(c) == std::vector<float>(1000, 52.0f));
+  check_order(device, ze_triad(), 1000);
   const StandInZe driver;
   CHECK(driver.reports() == "");
   CHECK(contains(std::string(level_zero::build_flags), "-cl-fp32-correctly-rounded-divide-sqrt"));
@@ -79,17 +69,9 @@ TEST_CASE("the grid: ceil(iterations / group) groups, or one for each iteration"
   KernelSource source = ze_source(
       "shape",
       "  if (get_local_id(0) == 0 && get_group_id(0) + 1 == get_num_groups(0)) { a[0] = get_local_size(0); a[1] = get_num_groups(0); }", 1);
-  const Array a = vector_of(device, 1000, 0.0f);
-  const auto shape = [&](std::uint32_t group, bool whole) {
-    source.entries[0].group = group;
-    source.entries[0].whole_groups = whole;
-    device->build(source, {})->launch(std::vector{Argument(a), Argument(0.0)});
-    const std::vector<float> found = values_of(a);
-    return std::pair<float, float>(found[0], found[1]);
-  };
-  CHECK(shape(0, false) == std::pair(256.0f, 4.0f));
-  CHECK(shape(100, false) == std::pair(100.0f, 10.0f));
-  CHECK(shape(64, true) == std::pair(64.0f, 1000.0f));
+  CHECK(grid_of(device, source, 0, false) == std::pair(256.0f, 4.0f));
+  CHECK(grid_of(device, source, 100, false) == std::pair(100.0f, 10.0f));
+  CHECK(grid_of(device, source, 64, true) == std::pair(64.0f, 1000.0f));
   source.entries[0].group = 2048;
   const Error error = error_of([&] { device->build(source, {}); });
   CHECK(contains(error.what(), "Level Zero cannot run kernel 'shape' in groups of 2048 threads (the device has groups of at most 1024): "));

@@ -105,7 +105,13 @@ int run(const char* object_path) {
                            0.5}};
   const auto scale = cpu->build(scale_source, {});
   const std::vector<tack::Argument> arguments{tack::Argument(x), tack::Argument(out), tack::Argument(2.5)};
-  scale->check(arguments);
+  bool refused = false;
+  try {
+    scale->launch(std::vector{tack::Argument(x), tack::Argument(out), tack::Argument(2)});
+  } catch (const tack::Error& error) {
+    refused = error.code() == tack::ErrorCode::type_mismatch;
+  }
+  check(refused, "an int for a float is refused");
   scale->launch(arguments);
   out.read(back.data(), strides);
   bool right = true;
