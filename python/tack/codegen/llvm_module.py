@@ -57,10 +57,10 @@ def print_module(name: str, plan: Plan, target: Target, options: dict[str, objec
         narrowed = _narrowed(entry) if by_lanes else None
         lanes = choose_lanes(entry if narrowed is None else replace(entry, body=narrowed.body), target.vector_bits, wanted)
         inside = _inside(entry, target, wanted) if by_lanes and not plan.stops else None
-        printer = EntryPrinter(entry, narrowed if lanes > 1 else None, lanes, target, fast, declare, plan.stops, inside)
+        printer = EntryPrinter(entry, narrowed if lanes > 1 else None, lanes, target, declare, plan.stops, inside)
         functions.append(printer.function())
-        calls |= printer.body.calls
         for body in printer.bodies:
+            calls |= body.calls
             math_calls |= body.math_calls
             divisions |= body.divisions
         module.entries.append(EntryPoint(entry.symbol, list(entry.slots.order), 1 if entry.reductions else entry.rank, printer.cost))

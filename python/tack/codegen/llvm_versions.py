@@ -23,8 +23,8 @@ _EDGES = 4  # iterations outside of the interior, and as many more as 1/16 of a 
 _EVALUATED = frozenset({*WORDS, "const", "add", "sub", "mul", "neg", "min", "max", "cast", "select", "lt", "le", "gt", "ge", "eq", "ne"})
 
 
-def prefers_plain(body: Body, loops: Iterable[For], pairs: list[ArrayPair], rounds: int, iterations: int) -> str:
-    """i1, or nothing where lanes always do. ``body`` prints one iteration. So many ``rounds`` of the loops and so many ``iterations`` are
+def prefers_plain(body: Body, loops: Iterable[For], pairs: list[ArrayPair], rounds: int, iterations: str, enough: int) -> str:
+    """i1, or nothing where lanes always do. ``body`` prints one iteration. So many ``rounds`` of the loops and ``enough`` iterations are
     enough for lanes; a loop whose bounds are not known in front counts as long.
     """
     w = body.w
@@ -40,8 +40,8 @@ def prefers_plain(body: Body, loops: Iterable[For], pairs: list[ArrayPair], roun
         few = w.op("short", f"icmp slt i64 {length}, {rounds}")
         short = w.op("short", f"and i1 {short}, {few}") if short else few
     tests = [short] if short else []
-    if iterations > 1:
-        tests.append(w.op("few", f"icmp slt i64 {w.op('iterations', 'sub i64 %end, %begin')}, {iterations}"))
+    if enough > 1:
+        tests.append(w.op("few", f"icmp slt i64 {iterations}, {enough}"))
     good = all_apart(w, body.words, pairs)
     if good:
         tests.append(w.op("overlap", f"xor i1 {good}, true"))

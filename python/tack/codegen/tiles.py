@@ -46,7 +46,7 @@ def find_tiles(entry: EntryPlan, flow: Flow, vector_bits: int) -> dict[For, Tile
     stack: list[Block] = [entry.body]
     while stack:
         for node in stack.pop().body:
-            if isinstance(node, For) and (found := _of_loop(node, flow)) is not None and not (found.pairs and entry.reductions):
+            if isinstance(node, For) and (found := _of_loop(node, flow)) is not None:
                 out[node] = found
             stack += blocks_of(node)
     return out
