@@ -20,11 +20,12 @@ from .params import EntryPlan
 from .uniform import Flow
 from .walk import EFFECTS, blocks_of, instructions, run, variables_set
 
-__all__ = ["MOVES", "Tiles", "find_tiles", "tiled_accesses", "worth_rounds"]
+__all__ = ["MOVES", "Tiles", "find_tiles", "tiled_accesses", "worth"]
 
 MOVES = 7.0  # what it costs to move a register of elements, in simple operations of lanes
 _FREE = ("const", "arg", "shape", "get", "set", "index")
-_SLOW = {"div": 4, "sqrt": 6, "call": 30}
+_SLOW = {"div": 4, "sqrt": 6, "call": 30, "minmax": 4}  # minmax: of floats, which asks for NaN
+_FEW = 4  # iterations
 _BITS = (32, 64)  # of an element
 _LANES = 4  # from which on it pays
 _MOST = 6  # of the accesses of a loop
@@ -52,13 +53,19 @@ def find_tiles(entry: EntryPlan, flow: Flow, vector_bits: int) -> dict[For, Tile
     return out
 
 
-def worth_rounds(loops: dict[For, Tiles]) -> int:
-    """How many rounds it takes for lanes to gain: of loops that do little but load (or store), about half a tile."""
+def worth(loops: dict[For, Tiles], lanes: int) -> tuple[int, int]:
+    """How many rounds it takes for lanes to gain, and how many iterations: of loops that do little but load (or store), about half a tile.
+    Plain code's rounds wait for each other where something is handed on, so that few iterations pay."""
     moves = sum(len(t.loads) + len(t.stores) for t in loops.values())
-    work = sum(
-        _SLOW.get(str(i.attr) if i.op == "math" else i.op, 1) for loop in loops for i in instructions(loop.body) if i.op not in _FREE
-    )
-    return min(8, 1 + 2 * moves * int(MOVES) // max(1, work))
+    inside = [i for loop in loops for i in instructions(loop.body)]
+    work = sum(_plain_cost(i) for i in inside)
+    return min(8, 1 + 2 * moves * int(MOVES) // max(1, work)), _FEW if any(i.op == "set" for i in inside) else max(_FEW, lanes // 2)
+
+
+def _plain_cost(instr: Instr) -> int:
+    if instr.op in ("min", "max") and instr.type is not None and instr.type.is_float:
+        return _SLOW["minmax"]
+    return 0 if instr.op in _FREE else _SLOW.get(str(instr.attr) if instr.op == "math" else instr.op, 1)
 
 
 def tiled_accesses(tiles: Iterable[Tiles]) -> set[Instr]:
