@@ -21,6 +21,8 @@ import numpy as np
 
 import tack
 
+SIDE = 300  # most rows and columns of matrices that are multiplied
+
 SOURCES = {
     "row_scale": """
 def row_scale(a, out):
@@ -122,6 +124,70 @@ def row_floyd(c, pivot):
         for j in range(c.shape[1]):
             c[i, j] = min(c[i, j], c[i, pivot] + c[pivot, j])
 """,
+    "row_eliminate": """
+def row_eliminate(c, pivot):
+    for i in range(c.shape[0]):
+        for j in range(pivot + 1, c.shape[1]):
+            c[i, j] -= c[i, pivot] * c[pivot, j]
+""",
+    "row_residual": """
+def row_residual(a, out):
+    error = f32(0.0)
+    for i in range(1, a.shape[0] - 1):
+        for j in range(1, a.shape[1] - 1):
+            v = f32(0.25) * (a[i - 1, j] + a[i + 1, j] + a[i, j - 1] + a[i, j + 1])
+            error = max(error, abs(v - a[i, j]))
+            out[i, j] = v
+    return error
+""",
+    "row_total": """
+def row_total(a):
+    total = f32(0.0)
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            total += a[i, j]
+    return total
+""",
+    "row_clip": """
+def row_clip(a, out):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            v = a[i, j]
+            if v > f32(0.5):
+                out[i, j] = v
+            else:
+                out[i, j] = f32(0.0)
+""",
+    "row_argmax": """
+def row_argmax(a, n):
+    for i in range(a.shape[0]):
+        best = a[i, 0]
+        where = 0
+        for j in range(a.shape[1]):
+            v = a[i, j]
+            if v > best:
+                best = v
+                where = j
+        n[i] = where
+""",
+    "row_transpose": """
+def row_transpose(a, t):
+    for i in range(t.shape[0]):
+        for j in range(t.shape[1]):
+            t[i, j] = a[j, i]
+""",
+    "row_local": """
+def row_local(p, q, c):
+    for i in range(p.shape[0]):
+        acc = scratch()
+        for j in range(q.shape[1]):
+            acc[j] = f32(0.0)
+        for k in range(p.shape[1]):
+            for j in range(q.shape[1]):
+                acc[j] += p[i, k] * q[k, j]
+        for j in range(q.shape[1]):
+            c[i, j] = acc[j]
+""",
     "row_convolve": """
 def row_convolve(a, w, out):
     for i in range(a.shape[0]):
@@ -144,7 +210,7 @@ def function(name: str, space: dict[str, Any]) -> Any:
 
 def ways() -> dict[str, Callable[[str], Any]]:
     """What compiles a text, by title."""
-    space = {"f32": tack.f32, "exp": tack.exp}
+    space = {"f32": tack.f32, "exp": tack.exp, "scratch": tack.func(lambda: tack.local_array(tack.f32, SIDE))}
     found: dict[str, Callable[[str], Any]] = {
         "tack": lambda name: tack.kernel(function(name, dict(space))),
         "tack, simd=1": lambda name: tack.kernel(simd=1)(function(name, dict(space))),
@@ -153,16 +219,18 @@ def ways() -> dict[str, Callable[[str], Any]]:
         from numba import njit
     except ImportError:
         return found
-    return found | {"numba": lambda name: njit(error_model="numpy")(function(name, {"f32": np.float32, "exp": math.exp}))}
+    peer = {"f32": np.float32, "exp": math.exp, "scratch": njit(lambda: np.empty(SIDE, np.float32))}
+    return found | {"numba": lambda name: njit(error_model="numpy")(function(name, dict(peer)))}
 
 
 def arguments(n: int, m: int) -> dict[str, Any]:
     r = np.random.default_rng(1)
-    side = min(n, m, 300)
+    side = min(n, m, SIDE)
     return {
         "a": r.random((n, m), np.float32),
         "b": r.random(m, np.float32),
         "out": np.zeros((n, m), np.float32),
+        "t": np.zeros((m, n), np.float32),
         "r": np.zeros(n, np.float32),
         "k": r.integers(0, 64, (n, m), np.int32),
         "n": np.zeros(n, np.int32),

@@ -1,7 +1,8 @@
 """Random kernels of a parallel loop over rows and inner loops along them: ``nests.py [FIRST] [COUNT]`` runs seeds FIRST, FIRST + 1, ...
 
 Each is run with many numbers of lanes, with shapes of many sizes, and with arrays that overlap (in place, shifted, interleaved); what it
-stores is compared with the interpreter's, bit for bit. Iterations touch rows of their own alone, whatever overlaps, so that nothing races.
+stores is compared with the interpreter's, bit for bit. Iterations touch rows of their own alone, whatever overlaps, so that nothing races;
+some add to totals of all of them.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ class Nest:
         self.counters: list[str] = []
         self.names: dict[str, list[str]] = {"f32": [], "i32": [], "f64": [], "int": []}
         self.sums: dict[str, str] = {}
+        self.totals: dict[str, tuple[str, str]] = {}  # type and operation
 
     def say(self, line: str) -> None:
         self.lines.append("    " * self.depth + line)
@@ -145,7 +147,7 @@ class Nest:
 
     def statement(self, loops: int) -> None:
         r = self.r
-        kind = r.choice(("let", "let", "store", "store", "store", "sum", "sum", "sum", "when", "jump", "loop", "both"))
+        kind = r.choice(("let", "let", "store", "store", "store", "sum", "sum", "sum", "when", "jump", "loop", "both", "total"))
         if kind == "let":
             t = r.choice(("f32", "i32", "f64"))
             value = self.number(t)
@@ -159,6 +161,8 @@ class Nest:
             self.say(f"{array}[i, {column}] {r.choice(('=', '=', '+='))} {self.number(t)}")
         elif kind == "sum" and self.sums:
             self.add(r.choice(list(self.sums)))
+        elif kind == "total" and self.totals:
+            self.reduce(r.choice(list(self.totals)))
         elif kind == "both" and self.sums:
             name = r.choice(list(self.sums))
             self.add(name)
@@ -186,6 +190,14 @@ class Nest:
         else:
             self.say(f"{name} += {value}")
 
+    def reduce(self, name: str) -> None:
+        t, op = self.totals[name]
+        value = self.number(t)
+        if op in ("min", "max"):
+            self.say(f"{name} = {op}({name}, {f'abs({value})' if t != 'i32' and self.chance(0.7) else value})")
+        else:
+            self.say(f"{name} {op} {value}")
+
     def inside(self, count: int, loops: int) -> None:
         held = {t: list(n) for t, n in self.names.items()}
         self.depth += 1
@@ -204,6 +216,10 @@ class Nest:
     def text(self) -> str:
         r = self.r
         options = r.choice(("", "", "(exact=True)"))
+        for k in range(r.choice((0, 0, 1, 2))):
+            t = r.choice(("f32", "i32", "f64"))
+            self.say(f"e{k} = tack.{t}({r.choice((0, 1, -2))})")
+            self.totals[f"e{k}"] = t, r.choice(("+=", "+=", "-=", "min", "max", "max"))
         self.say("for i in range(n):")
         self.depth = 2
         self.counters = ["2"]
@@ -215,8 +231,13 @@ class Nest:
             self.nest(r.choice((0, 0, 1)))
         for k, (name, t) in enumerate(self.sums.items()):
             self.say(f"{'d' if t[0] == 'f' else 'u'}[i, {k}] = {name if t != 'int' else f'tack.i32({name})'}")
+        for name in self.totals:
+            self.reduce(name)
+        self.depth = 1
+        for k, name in enumerate(self.totals):
+            self.say(f"z[{k}] = tack.f64({name})")
         body = "\n".join(self.lines)
-        return f"@tack.kernel{options}\ndef k(x, y, o, u, d, c, b, n, m, hi, p, q):\n{body}\n"
+        return f"@tack.kernel{options}\ndef k(x, y, o, u, d, c, b, z, n, m, hi, p, q):\n{body}\n"
 
 
 def arguments(n: int, m: int, overlap: str, seed: int) -> tuple[list[Any], dict[str, Any]]:
@@ -247,7 +268,8 @@ def arguments(n: int, m: int, overlap: str, seed: int) -> tuple[list[Any], dict[
         elif overlap == "woven":
             arrays[one], arrays[other] = held[:, 0 : 2 * wide : 2], held[:, 1 : 2 * wide + 1 : 2]
     memory["b"] = (r.integers(-8, 8, wide) / 2).astype(np.float32)
-    return [*arrays.values(), memory["b"], n, m, min(m + 2, 11), np.float32(0.5), np.int32(3)], memory
+    memory["z"] = np.zeros(2)
+    return [*arrays.values(), memory["b"], memory["z"], n, m, min(m + 2, 11), np.float32(0.5), np.int32(3)], memory
 
 
 def check(seed: int, shapes: Any = None) -> Difference | None:

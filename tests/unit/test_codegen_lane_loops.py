@@ -129,15 +129,38 @@ def last(a, out):
             out[i, j] = a[i, j]
 
 
+@tack.kernel
+def relax(c, row, pivot, first):
+    for i in range(c.shape[0]):
+        for j in range(first, c.shape[1]):
+            c[i, j] = min(c[i, j], c[i, pivot - 1] + row[j] * 0.5)
+
+
+@tack.kernel
+def sweep(a, out):
+    error = tack.f32(0.0)
+    count = 0
+    for i in range(1, a.shape[0] - 1):
+        for j in range(1, a.shape[1] - 1):
+            v = 0.25 * (a[i - 1, j] + a[i + 1, j] + a[i, j - 1] + a[i, j + 1])
+            error = max(error, abs(v - a[i, j]))
+            if v > a[i, j]:
+                count += 1
+            out[i, j] = v
+    return error * 1000.0 + count
+
+
 @pytest.mark.parametrize("bits", [128, 256, 512])
 @pytest.mark.parametrize(
     ("kernel", "args"),
     [
         (bias, (F, V, F.copy())),
+        (relax, (F.copy(), V, 1, 0)),
+        (sweep, (F, F.copy())),
         (multiply, (F, F.T.copy(), F.copy())),
         (accumulate, (F, F.T.copy(), F.copy())),
     ],
-    ids=["bias", "multiply", "accumulate"],
+    ids=["bias", "relax", "sweep", "multiply", "accumulate"],
 )
 def test_independent_rounds_are_shared_by_lanes(kernel: Any, args: tuple[Any, ...], bits: int) -> None:
     text = printed(kernel, *args, bits=bits)
@@ -192,6 +215,13 @@ def test_the_version_is_chosen_by_what_a_launch_brings() -> None:
     assert "%overlap" in text and "%short" in text and "%few" in text
 
 
+def test_versions_are_functions_of_their_own() -> None:
+    """Plain code is what it would be without the others."""
+    alone = printed(tack.kernel(simd=1)(bias.__wrapped__), F, V, F.copy())
+    body = printed(bias, F, V, F.copy()).split("define internal void @tack_bias_0.plain(")[1].split("\n}")[0]
+    assert body.count("call float") == alone.count("call float") > 1
+
+
 def rows(n: int, m: int) -> Any:
     return (np.random.default_rng(n * 100 + m).integers(-50, 50, (n, m)) / 8).astype(np.float32)
 
@@ -213,6 +243,52 @@ def test_shapes(shape: tuple[int, int]) -> None:
     whole = a.astype(np.int32)
     count(whole, counts)
     assert np.array_equal(counts, np.where(whole > 0, whole, 0).sum(axis=1))
+
+
+@pytest.mark.parametrize("shape", [(3, 60), (5, 16), (4, 17), (20, 9)])
+@pytest.mark.parametrize("first", [0, 4])
+def test_what_all_rounds_read_one_of_them_may_store(shape: tuple[int, int], first: int) -> None:
+    """The rounds after it see what it has stored."""
+    for pivot in range(shape[1]):
+        held = rows(*shape)
+        expected = held.copy()
+        for i in range(shape[0] - 1):
+            for j in range(first, shape[1]):
+                expected[i, j] = min(expected[i, j], expected[i, pivot] + expected[-1, j] * np.float32(0.5))
+        relax(held[:-1], held[-1], pivot + 1, first)
+        assert np.array_equal(held[:-1], expected[:-1]), pivot
+
+
+@pytest.mark.parametrize("shape", [(3, 60), (40, 5), (40, 50), (3, 3), (2, 9)])
+def test_totals_of_loops_that_store(shape: tuple[int, int]) -> None:
+    a = rows(*shape)
+    out = a.copy()
+    v = np.float32(0.25) * (a[:-2, 1:-1] + a[2:, 1:-1] + a[1:-1, :-2] + a[1:-1, 2:])
+    middle = a[1:-1, 1:-1]
+    expected = np.abs(v - middle).max(initial=np.float32(0)) * 1000 + (v > middle).sum()
+    assert sweep(a, out) == expected
+    assert np.array_equal(out[1:-1, 1:-1], v)
+
+
+def test_of_equal_zeros_the_first_counts() -> None:
+    """Lanes find the others' zeros later than they are."""
+
+    @tack.kernel
+    def largest(a, out):
+        for i in range(a.shape[0]):
+            m = tack.f32(-1.0)
+            for j in range(a.shape[1]):
+                m = max(m, a[i, j])
+                out[i, j] = a[i, j] * 2.0
+            out[i, 0] = m
+
+    a = np.full((3, 64), -3, np.float32)
+    a[0, 40], a[0, 41] = -0.0, 0.0
+    a[1, 33], a[1, 50] = 0.0, -0.0
+    out = np.zeros_like(a)
+    largest(a, out)
+    assert np.signbit(out[:2, 0]).tolist() == [True, False]
+    assert out[2, 0] == -1
 
 
 @pytest.mark.parametrize("shift", [0, 1, 3])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from ..ir.nodes import Array, ArrayParam, Block, For, If, Instr, Scope, ScratchArray, While
 from .affine import access, constant, indices_of
 from .collapse import collapsible
-from .lane_loops import Candidate, LaneLoop, candidates, convert
+from .lane_loops import Candidate, LaneLoop, Parts, bounds_of, candidates, convert
 from .latency import registers_each
 from .llvm_atomics import one_element
 from .llvm_rows import row_lengths
@@ -186,7 +186,7 @@ def _weigh(block: Block, flow: Flow, rounds: float, idle: float, vector_bits: in
             inner = min(2.0 * idle, flow.lanes) if node in flow.divergent else idle  # at worst, lanes take turns
             yield _weigh(node.then, flow, rounds * 0.5, inner, vector_bits, tally)
             yield _weigh(node.orelse, flow, rounds * 0.5, inner, vector_bits, tally)
-        elif isinstance(node, Scope):
+        elif isinstance(node, Scope | Parts):
             yield _weigh(node.body, flow, rounds, idle, vector_bits, tally)
         elif isinstance(node, LaneLoop):
             yield _weigh(node.body, flow, rounds * _often(node, tally), idle / _shared(node, flow.lanes), vector_bits, tally)
@@ -200,17 +200,18 @@ def _weigh(block: Block, flow: Flow, rounds: float, idle: float, vector_bits: in
 
 
 def _often(loop: For | While, tally: _Tally) -> float:
-    return tally.often if isinstance(loop, For) and _known_before(loop.start) and _known_before(loop.stop) else _ROUNDS
+    return tally.often if isinstance(loop, For) and all(_known_before(b) for b in bounds_of(loop)) else _ROUNDS
 
 
-def _shared(loop: For, lanes: int) -> float:
+def _shared(loop: LaneLoop, lanes: int) -> float:
     """How many rounds of a loop lanes run together."""
-    start, stop = constant(loop.start), constant(loop.stop)
+    bounds = bounds_of(loop)
+    start, stop = (constant(b) for b in bounds)
     if start is not None and stop is not None:
         count = max(1, stop - start)
         return count / -(-count // lanes)
     # Between numbers from memory (the rows of a sparse matrix, neighbours in a list) there are few.
-    return lanes if _known_before(loop.start) and _known_before(loop.stop) else min(lanes, _ROUNDS / 2)
+    return lanes if all(_known_before(b) for b in bounds) else min(lanes, _ROUNDS / 2)
 
 
 def _known_before(bound: Instr) -> bool:

@@ -13,6 +13,9 @@ chain    (before, operands...), attr: op (add sub mul fma); a scalar that each l
 
 What a round stores, no other one may touch. That is decided here for one array, by its indices; that two arrays lie apart (or are one and
 the same, where that would do) is tested when the code runs (``LaneLoop.pairs``); where it is not so, plain code runs instead.
+
+What all rounds read, one of them may store (``c[i, j] = min(c[i, j], c[i, k] + c[k, j])`` does so where j is k). Then the rounds before
+it, it alone, and those after it are three loops, one after the other: one LaneLoop in a loop over ``Parts``.
 """
 
 from __future__ import annotations
@@ -22,12 +25,24 @@ from dataclasses import dataclass, field
 
 from ..ir.arith import identity
 from ..ir.nodes import ArrayParam, Block, Break, Continue, For, If, Instr, Leave, Node, Scope, ScratchArray, Var, While
-from ..types import Layout, i64
+from ..types import BOOL, DType, Layout, i64
 from .affine import constant, indices_of
 from .params import EntryPlan
 from .walk import EFFECTS, Walk, blocks_of, instructions, nodes, run, variables_set
 
-__all__ = ["ArrayPair", "Candidate", "LaneLoop", "RoundsOfLoop", "candidates", "convert", "is_short", "neutral_operands", "stays"]
+__all__ = [
+    "ArrayPair",
+    "Candidate",
+    "LaneLoop",
+    "Parts",
+    "RoundsOfLoop",
+    "bounds_of",
+    "candidates",
+    "convert",
+    "is_short",
+    "neutral_operands",
+    "stays",
+]
 
 _SIZE = 600  # instructions of a body that may get copies
 _ROUNDS = 8  # of a loop that is worth it, where they are known
@@ -44,9 +59,15 @@ ArrayPair = tuple[ArrayParam, ArrayParam, bool]
 @dataclass(eq=False, slots=True, repr=False)
 class LaneLoop(For):
     """A loop by one from round to round, which lanes share. ``pairs``: arrays whose memory must lie apart; True: or be the same, element by
-    element."""
+    element. ``whole``: the bounds of all parts together."""
 
     pairs: list[ArrayPair] = field(default_factory=list)
+    whole: tuple[Instr, Instr] | None = None
+
+
+@dataclass(eq=False, slots=True, repr=False)
+class Parts(For):
+    """Runs the parts of a LaneLoop."""
 
 
 class _Carried:
@@ -59,13 +80,13 @@ class _Carried:
 class Candidate:
     """A loop, and the block that it stands in."""
 
-    def __init__(self, block: Block, loop: For, carried: list[_Carried], pairs: list[ArrayPair]) -> None:
-        self.block, self.loop, self.carried, self.pairs = block, loop, carried, pairs
+    def __init__(self, block: Block, loop: For, carried: list[_Carried], pairs: list[ArrayPair], rounds: RoundsOfLoop) -> None:
+        self.block, self.loop, self.carried, self.pairs, self.rounds = block, loop, carried, pairs, rounds
 
 
 def candidates(entry: EntryPlan) -> list[Candidate]:
     """The loops of an entry that lanes may share, outer ones first."""
-    if entry.single or entry.reductions:
+    if entry.single:
         return []
     places: list[tuple[Block, For]] = []
     stack = [entry.body]
@@ -92,6 +113,11 @@ def candidates(entry: EntryPlan) -> list[Candidate]:
     return out
 
 
+def bounds_of(loop: For) -> tuple[Instr, Instr]:
+    """The start and the stop of a loop, or of all its parts together."""
+    return loop.whole if isinstance(loop, LaneLoop) and loop.whole is not None else (loop.start, loop.stop)
+
+
 def is_short(loop: For) -> bool:
     """Whether lanes are known to have too little to share."""
     start, stop = constant(loop.start), constant(loop.stop)
@@ -114,10 +140,12 @@ class RoundsOfLoop:
         self.loop = loop
         self.inside = set(instructions(loop.body))
         self.changed = variables_set(loop.body)
+        self.alone: dict[object, tuple[Instr, int]] = {}  # rounds that others must not run beside: a value, and what is to be added
         self._keys: dict[Instr, object] = {}
 
-    def pairs(self) -> list[ArrayPair] | None:
-        """The arrays that must lie apart (one with itself: its elements must); None where a round may touch what another one stores."""
+    def pairs(self, parts: bool = False) -> list[ArrayPair] | None:
+        """The arrays that must lie apart (one with itself: its elements must); None where a round may touch what another one stores.
+        ``parts``: or where all such rounds but one do not."""
         accesses: list[tuple[ArrayParam, Instr]] = []
         for instr in instructions(self.loop.body):
             if instr.op in _MEMORY:
@@ -135,7 +163,7 @@ class RoundsOfLoop:
             for other, instr in accesses:
                 apart = self._apart(store, instr)
                 if other is array:
-                    if not apart:
+                    if not apart and not (parts and self._meet_once(store, instr)):
                         return None
                     continue
                 key = (array, other) if array.index < other.index else (other, array)
@@ -160,6 +188,36 @@ class RoundsOfLoop:
             elif difference == 0 or abs(difference) % abs(step):
                 return True
         return False
+
+    def _meet_once(self, store: Instr, other: Instr) -> bool:
+        """Whether accesses of different rounds, to one array, meet in one round of either's at most, which is noted."""
+        first, second = indices_of(store)[1], indices_of(other)[1]
+        if store.op.endswith("flat") != other.op.endswith("flat") or len(first) != len(second):
+            return False
+        for a, b in zip(first, second, strict=True):
+            x, y, fixed = self._linear(a), self._linear(b), b
+            if x is not None and y is not None and x[0] == 0:
+                x, y, fixed = y, x, a
+            if x is not None and y is not None and x[0] == 1 and not x[2] and y[0] == 0:
+                self.alone[y[1] - x[1], y[2]] = fixed, -x[1]
+                return len(self.alone) == 1
+        return False
+
+    def outside(self, value: Instr, before: list[Node]) -> Instr:
+        """What is the same in all rounds, in front of the loop; adds to ``before`` what computes it there."""
+        out: dict[Instr, Instr] = {}
+        stack = [(value, False)]
+        while stack:
+            now, ready = stack.pop()
+            if now in out or now not in self.inside:
+                continue
+            if ready:
+                out[now] = Instr(now.op, now.type, tuple(out.get(a, a) for a in now.args), now.attr, now.loc)
+            else:
+                stack.append((now, True))
+                stack += [(a, False) for a in now.args]
+        before += out.values()
+        return out.get(value, value)
 
     def _linear(self, index: Instr) -> tuple[int, int, object] | None:
         """An index as a multiple of the loop's variable, a constant, and what is the same in all rounds."""
@@ -238,8 +296,8 @@ class _Loop(RoundsOfLoop):
                 if found is None:
                     return None
                 carried.append(found)
-        pairs = self.pairs()
-        return None if pairs is None else Candidate(self.block, loop, carried, pairs)
+        pairs = self.pairs(parts=True)
+        return None if pairs is None else Candidate(self.block, loop, carried, pairs, self)
 
     # ---- what rounds hand on
 
@@ -275,7 +333,7 @@ class _Loop(RoundsOfLoop):
         if {i for i in depends if i.op != "get" or i in used} != tree or len(ops) != 1:
             return None
         (op,) = ops
-        if t.is_int or (self.fast and t.is_float):
+        if t.is_int or (t.is_float and (self.fast or (op in ("min", "max") and all(_one_zero(v) for v in _combined(tree, op))))):
             return _Carried(var, "add" if op in ("sub", "fma") else op, sets, tree, True)
         if not t.is_float or op not in ("add", "sub", "mul", "fma") or len(sets) != 1 or not self._plain(sets[0]):
             return None
@@ -292,6 +350,29 @@ class _Loop(RoundsOfLoop):
                 return True
             stack += [b for n in block.body if isinstance(n, If) for b in blocks_of(n)]
         return False
+
+
+def _combined(tree: set[Instr], op: str) -> list[Instr]:
+    """What is combined with the variable."""
+    return [a for i in tree if i.op == op for a in i.args if a not in tree]
+
+
+def _one_zero(value: Instr) -> bool:
+    """Whether a float is never -0, so that its minimum or maximum with others is the same in any order."""
+    work = [value]
+    while work:
+        value = work.pop()
+        if value.op == "select":
+            work += value.args[1:]
+        elif not (
+            value.op == "abs"
+            or (value.op == "math" and value.attr == "fabs")
+            or (value.op == "cast" and value.args[0].type is not None and value.args[0].type.is_int)
+            or (value.op == "mul" and value.args[0] is value.args[1])
+            or (value.op == "const" and str(value.attr) != "-0.0")
+        ):
+            return False
+    return True
 
 
 def _update(value: Instr, var: Var, depends: set[Instr], tree: set[Instr], ops: set[str]) -> bool:
@@ -381,9 +462,35 @@ def convert(chosen: Iterable[Candidate]) -> None:
                 _by_lanes(loop, carried, before, after)
             else:
                 _in_order(loop, carried)
-        new = LaneLoop(loop.var, loop.start, loop.stop, loop.step, loop.body, loop.orelse, loop.loc, found.pairs)
+        new: For = LaneLoop(loop.var, loop.start, loop.stop, loop.step, loop.body, loop.orelse, loop.loc, found.pairs)
+        for value, more in found.rounds.alone.values():
+            new = _parts(loop, found.pairs, found.rounds.outside(value, before), more, before)
         at = found.block.body.index(loop)
         found.block.body[at : at + 1] = [*before, new, *after]
+
+
+def _parts(loop: For, pairs: list[ArrayPair], alone: Instr, more: int, before: list[Node]) -> Parts:
+    """The rounds before ``alone`` + ``more``, this one, and those after it. The sum may wrap where that is no round of the loop's."""
+
+    def emit(out: list[Node], op: str, t: DType, *args: Instr, attr: int | Var | None = None) -> Instr:
+        out.append(instr := Instr(op, t, args, attr, loop.loc))
+        return instr
+
+    one = emit(before, "const", i64, attr=1)
+    last = emit(before, "add", i64, alone, emit(before, "const", i64, attr=more))
+    first = emit(before, "min", i64, emit(before, "max", i64, last, loop.start), loop.stop)
+    next_ = emit(before, "min", i64, emit(before, "add", i64, first, one), loop.stop)
+    there = emit(before, "eq", BOOL, first, last)
+    second = emit(before, "select", i64, there, next_, first)
+    body: list[Node] = []
+    part = Var("part", i64)
+    now = emit(body, "get", i64, attr=part)
+    begins, ends = emit(body, "lt", BOOL, now, one), emit(body, "le", BOOL, now, one)
+    low = emit(body, "select", i64, begins, loop.start, emit(body, "select", i64, ends, first, second))
+    high = emit(body, "select", i64, begins, first, emit(body, "select", i64, ends, second, loop.stop))
+    body.append(LaneLoop(loop.var, low, high, loop.step, loop.body, loop.orelse, loop.loc, pairs, (loop.start, loop.stop)))
+    zero, count = emit(before, "const", i64, attr=0), emit(before, "const", i64, attr=3)
+    return Parts(part, zero, count, one, Block(body), Block(), loop.loc)
 
 
 def _by_lanes(loop: For, carried: _Carried, before: list[Node], after: list[Node]) -> None:

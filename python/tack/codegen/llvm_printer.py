@@ -86,7 +86,7 @@ class EntryPrinter:
         self.body = self._body(self.entry, self.flow)
         division = None if once else divide((entry.prologue, entry.body), self.flow, root)
         self.pieces = self.body.divided = None if division is None else Pieces(entry.symbol, division)
-        self.reductions = Accumulators(self.body, entry.reductions) if entry.reductions else None
+        self.reductions = Accumulators(self.body, entry.reductions, self.each) if entry.reductions else None
         self.size = size_of(entry)
         x86 = target.arch.startswith("x86-64")
         rows = x86 and not entry.by_rounds and not once

@@ -37,10 +37,10 @@ def _held(dtype: DType) -> DType:
 
 
 class Accumulators:
-    """The running results of one entry's reductions."""
+    """The running results of one entry's reductions. ``each``: iterations that the body runs together."""
 
-    def __init__(self, body: Body, reductions: list[ReductionPlan]) -> None:
-        self.body, self.reductions = body, reductions
+    def __init__(self, body: Body, reductions: list[ReductionPlan], each: int) -> None:
+        self.body, self.reductions, self.each = body, reductions, each
         self.shelves = [body.w.once("running", f"alloca [{WIDTH} x {llvm_type(_held(r.var.type))}], align 64") for r in reductions]
         self._before: list[tuple[str, str]] = []
 
@@ -54,7 +54,7 @@ class Accumulators:
 
     def begin_group(self, offset: str) -> None:
         """Gives the variables the running results of a group of lanes; ``offset`` is its place in its row."""
-        w, n = self.body.w, self.body.lanes
+        w, n = self.body.w, self.each
         place = w.op("place", f"and i64 {offset}, {WIDTH - 1}")
         self._before = []
         for r, shelf in zip(self.reductions, self.shelves, strict=True):
@@ -67,7 +67,7 @@ class Accumulators:
             self._before.append((at, value))
 
     def end_group(self, mask: str | None) -> None:
-        w, n = self.body.w, self.body.lanes
+        w, n = self.body.w, self.each
         for r, (at, before) in zip(self.reductions, self._before, strict=True):
             t = llvm_type(r.var.type, n)
             value = self.body.get(r.var, "running")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 from ..ir.nodes import ArrayParam, For, Instr, ScalarParam
 from .interior import Interior, Linear
-from .lane_loops import ArrayPair
+from .lane_loops import ArrayPair, bounds_of
 from .llvm_body import WORDS, Body
 from .llvm_lane_loops import all_apart
 from .llvm_memory import Words
@@ -30,13 +30,14 @@ def prefers_plain(body: Body, loops: Iterable[For], pairs: list[ArrayPair], roun
     w = body.w
     short = ""
     for loop in loops:
-        needed = _in_order((loop.start, loop.stop))
+        start, stop = bounds_of(loop)
+        needed = _in_order((start, stop))
         if needed is None:
             short = ""
             break
         for instr in needed:
             body.instr(instr, None)
-        length = w.op("length", f"sub i64 {body.values.scalar(loop.stop)}, {body.values.scalar(loop.start)}")
+        length = w.op("length", f"sub i64 {body.values.scalar(stop)}, {body.values.scalar(start)}")
         few = w.op("short", f"icmp slt i64 {length}, {rounds}")
         short = w.op("short", f"and i1 {short}, {few}") if short else few
     tests = [short] if short else []
