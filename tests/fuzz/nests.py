@@ -45,6 +45,7 @@ class Nest:
         self.counters: list[str] = []
         self.names: dict[str, list[str]] = {"f32": [], "i32": [], "f64": [], "int": []}
         self.sums: dict[str, str] = {}
+        self.local = False  # whether iterations have an array of their own
         self.totals: dict[str, tuple[str, str]] = {}  # type and operation
 
     def say(self, line: str) -> None:
@@ -67,6 +68,8 @@ class Nest:
             if own and self.chance(0.4):
                 return r.choice(own)
             if t == "f32":
+                if self.local and self.chance(0.25):
+                    return f"l[{self.column()}]"
                 return r.choice(
                     (
                         f"x[i, {self.column()}]",
@@ -155,6 +158,9 @@ class Nest:
             self.say(f"t{self.fresh} = {value}")
             self.names[t].append(f"t{self.fresh}")
         elif kind == "store":
+            if self.local and self.chance(0.3):
+                self.say(f"l[{self.column()}] {r.choice(('=', '+='))} {self.number('f32')}")
+                return
             array = r.choice(("o", "o", "u", "u", "d", "c"))
             t = {"c": "i32"}.get(array, ARRAYS[array])
             column = self.column() if self.chance(0.15) else r.choice(self.counters)
@@ -223,6 +229,9 @@ class Nest:
         self.say("for i in range(n):")
         self.depth = 2
         self.counters = ["2"]
+        self.local = self.chance(0.25)
+        if self.local:
+            self.say(f"l = tack.local_array(tack.f32, {SHAPES[-1][1] + EDGE})")
         for k in range(r.choice((0, 1, 1, 2))):
             t = r.choice(("f32", "f32", "i32", "int", "f64"))
             self.say(f"s{k} = {'0' if t == 'int' else f'tack.{t}({r.choice((0, 1, -2))})'}")

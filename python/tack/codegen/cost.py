@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from ..ir.nodes import Array, ArrayParam, Block, For, If, Instr, Scope, ScratchArray, While
 from .affine import access, constant, indices_of
 from .collapse import collapsible
-from .lane_loops import Candidate, LaneLoop, Parts, bounds_of, candidates, convert
+from .lane_loops import Candidate, LaneLoop, Parts, SharedLocal, bounds_of, candidates, convert, share_locals
 from .latency import registers_each
 from .llvm_atomics import one_element
 from .llvm_rows import row_lengths
@@ -61,12 +61,12 @@ def size_of(entry: EntryPlan) -> int:
     return sum(1 for _ in nodes(entry.body))
 
 
-def local_arrays(entry: EntryPlan) -> list[ScratchArray]:
+def local_arrays(entry: EntryPlan) -> list[ScratchArray | SharedLocal]:
     """In order of appearance."""
-    found: dict[ScratchArray, None] = {}
+    found: dict[ScratchArray | SharedLocal, None] = {}
     for instr in instructions(entry.body):
         array: object = instr.attr[1] if instr.op == "atomic" and isinstance(instr.attr, tuple) else instr.attr
-        if isinstance(array, ScratchArray):
+        if isinstance(array, ScratchArray | SharedLocal):
             found[array] = None
     return list(found)
 
@@ -96,7 +96,7 @@ def choose_lanes(entry: EntryPlan, vector_bits: int, wanted: int) -> int:
         return 1  # the prints of an iteration follow each other
     collapses = collapse_flow(entry, max(2, vector_bits // 32), vector_bits) is not None
     most = MOST_LANES
-    while most > 1 and local_bytes(entry) * most > _LOCAL_BYTES:
+    while most > 1 and local_bytes(entry) * most > _LOCAL_BYTES and not entry.by_rounds:
         most //= 2
     while entry.columns is not None and most > 1 and most >= 2 * entry.columns and not collapses and not entry.by_rounds:
         most //= 2  # lanes share a row
@@ -162,6 +162,7 @@ def _candidates(entry: EntryPlan) -> tuple[Block, list[Candidate]]:
     if not candidates(entry):
         return entry.body, []
     body = run(copy_block(entry.body, {i: i for i in instructions(entry.prologue)}, {}))
+    share_locals(body)
     return body, candidates(replace(entry, body=body))
 
 

@@ -22,9 +22,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from ..ir.arith import identity
-from ..ir.nodes import ArrayParam, Block, Break, Continue, For, If, Instr, Leave, Node, Scope, ScratchArray, Var, While
+from ..ir.nodes import ArrayParam, Block, Break, Continue, For, If, Instr, Leave, LocalArray, Node, Scope, SharedArray, Var, While
 from ..types import BOOL, DType, Layout, i64
 from .affine import constant, indices_of
 from .params import EntryPlan
@@ -36,11 +37,13 @@ __all__ = [
     "LaneLoop",
     "Parts",
     "RoundsOfLoop",
+    "SharedLocal",
     "bounds_of",
     "candidates",
     "convert",
     "is_short",
     "neutral_operands",
+    "share_locals",
     "stays",
 ]
 
@@ -54,6 +57,13 @@ _INVARIANT = frozenset({"add", "sub", "mul", "neg", "cast", "lshift", "rshift", 
 _MEMORY = frozenset({"load", "load_flat", "store", "store_flat"})
 
 ArrayPair = tuple[ArrayParam, ArrayParam, bool]
+
+
+@dataclass(frozen=True, slots=True)
+class SharedLocal(ArrayParam):
+    """A local array where all lanes work for one iteration: memory like any other array's."""
+
+    shape: tuple[int, ...] = ()
 
 
 @dataclass(eq=False, slots=True, repr=False)
@@ -96,7 +106,7 @@ def candidates(entry: EntryPlan) -> list[Candidate]:
         for node in block.body:
             size += 1
             if isinstance(node, Instr):
-                if node.op in ("atomic", "check", "check_index", "record") or isinstance(node.attr, ScratchArray):
+                if node.op in ("atomic", "check", "check_index", "record") or isinstance(node.attr, SharedArray):
                     return []
             elif isinstance(node, For) and not is_short(node):
                 places.append((block, node))
@@ -143,14 +153,15 @@ class RoundsOfLoop:
         self.alone: dict[object, tuple[Instr, int]] = {}  # rounds that others must not run beside: a value, and what is to be added
         self._keys: dict[Instr, object] = {}
 
-    def pairs(self, parts: bool = False) -> list[ArrayPair] | None:
+    def pairs(self, shared: bool = False) -> list[ArrayPair] | None:
         """The arrays that must lie apart (one with itself: its elements must); None where a round may touch what another one stores.
-        ``parts``: or where all such rounds but one do not."""
-        accesses: list[tuple[ArrayParam, Instr]] = []
+        ``shared``: lanes share the rounds, so that local arrays are as others, and there may be one round that touches what others store.
+        """
+        accesses: list[tuple[ArrayParam | LocalArray, Instr]] = []
         for instr in instructions(self.loop.body):
             if instr.op in _MEMORY:
                 array, _ = indices_of(instr)
-                if not isinstance(array, ArrayParam):
+                if not isinstance(array, ArrayParam | LocalArray) or (isinstance(array, LocalArray) and not shared):
                     return None
                 accesses.append((array, instr))
             elif instr.op in EFFECTS:
@@ -163,13 +174,15 @@ class RoundsOfLoop:
             for other, instr in accesses:
                 apart = self._apart(store, instr)
                 if other is array:
-                    if not apart and not (parts and self._meet_once(store, instr)):
+                    if not apart and not (shared and self._meet_once(store, instr)):
                         return None
+                    continue
+                if not (_is_argument(array) and _is_argument(other)):
                     continue
                 key = (array, other) if array.index < other.index else (other, array)
                 alike = (array.dtype, array.rank, array.layout) == (other.dtype, other.rank, other.layout)
                 pairs[key] = pairs.get(key, True) and apart and alike
-        views = dict.fromkeys(a for a, _ in stores if a.layout != Layout.CONTIGUOUS)
+        views = dict.fromkeys(a for a, _ in stores if isinstance(a, ArrayParam) and a.layout != Layout.CONTIGUOUS)
         return [*((a, b, same) for (a, b), same in pairs.items()), *((a, a, True) for a in views)]
 
     def _apart(self, store: Instr, other: Instr) -> bool:
@@ -296,7 +309,7 @@ class _Loop(RoundsOfLoop):
                 if found is None:
                     return None
                 carried.append(found)
-        pairs = self.pairs(parts=True)
+        pairs = self.pairs(shared=True)
         return None if pairs is None else Candidate(self.block, loop, carried, pairs, self)
 
     # ---- what rounds hand on
@@ -448,7 +461,22 @@ def _read_first(block: Block, known: set[Var]) -> Walk[set[Var]]:
     return out
 
 
+def _is_argument(array: ArrayParam | LocalArray) -> TypeGuard[ArrayParam]:
+    return isinstance(array, ArrayParam) and not isinstance(array, SharedLocal)
+
+
 # ---- the change
+
+
+def share_locals(body: Block) -> None:
+    """Makes local arrays one for all lanes."""
+    found: dict[LocalArray, SharedLocal] = {}
+    for instr in instructions(body):
+        array = instr.attr
+        if isinstance(array, LocalArray):
+            if array not in found:
+                found[array] = SharedLocal(-1 - len(found), array.name, array.dtype, len(array.shape), Layout.CONTIGUOUS, shape=array.shape)
+            instr.attr = found[array]
 
 
 def convert(chosen: Iterable[Candidate]) -> None:

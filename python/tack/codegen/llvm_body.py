@@ -14,7 +14,7 @@ from ..ir.nodes import Block, Break, Continue, For, If, Instr, Leave, Node, Scop
 from ..ir.records import MAX_VALUES
 from ..types import BOOL
 from .affine import constant
-from .lane_loops import LaneLoop
+from .lane_loops import LaneLoop, SharedLocal
 from .llvm_division import Division, divide, wrap, wraps
 from .llvm_lane_loops import chain, fold, print_rounds
 from .llvm_memory import Memory, Values, Words
@@ -56,7 +56,7 @@ class Body:
         arithmetic: Arithmetic,
         flow: Flow,
         words: Words,
-        locals_: list[ScratchArray],
+        locals_: list[ScratchArray | SharedLocal],
         hints: dict[Instr, str],
         root: set[Var],
     ) -> None:

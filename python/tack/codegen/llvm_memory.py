@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from hashlib import blake2b
+from math import prod
 
 from ..ir.nodes import ArrayParam, Instr, ScalarParam, ScratchArray, Table
 from ..types import BOOL, DType, Layout, i64
 from .affine import Access, access, constant, indices_of
+from .lane_loops import SharedLocal
 from .llvm_atomics import Atomics
 from .llvm_ops import Arithmetic
 from .llvm_rows import load_column, store_column
@@ -43,6 +45,11 @@ class Words:
             value = self.w.once(f"{hint}.bool", f"icmp ne i8 {value}, 0")
         self._names[key] = value
         return value
+
+    def local(self, array: SharedLocal, name: str) -> None:
+        """Notes the memory of a local array that is accessed as others are."""
+        self._names["pointer", array.index, 0] = name
+        self._names |= {("shape", array.index, d): str(n) for d, n in enumerate(array.shape)}
 
     def pointer(self, array: ArrayParam) -> str:
         return self._word(("pointer", array.index, 0), None, identifier(array.name), f"address of {array.name}")
@@ -184,12 +191,12 @@ class Values:
 class Memory:
     """Accesses of one function."""
 
-    def __init__(self, values: Values, words: Words, locals_: list[ScratchArray]) -> None:
+    def __init__(self, values: Values, words: Words, locals_: list[ScratchArray | SharedLocal]) -> None:
         self.v, self.w, self.words = values, values.w, words
         self.arithmetic = values.arithmetic
         self.lanes = values.lanes
         self.atomics = Atomics(self)
-        self.locals: dict[ScratchArray, str] = {}
+        self.locals: dict[ScratchArray | SharedLocal, str] = {}
         self.used: set[Instr] = set()  # instructions whose value something reads
         self.nontemporal: Instr | None = None  # a store whose address is aligned to the vector
         self.pair: tuple[str, str] = ("", "")  # lane 0's last two indices, where lanes run over both as one
@@ -198,27 +205,26 @@ class Memory:
         self._bins: str | None = None
         self.leading: set[Instr] = set()  # accesses that come to a place in memory before others do
         for array in locals_:
-            size = self._size(array) * self.lanes
+            size = prod(array.shape) * self._each(array)
             self.locals[array] = self.w.once(identifier(array.name), f"alloca [{size} x {llvm_type(array.dtype)}], align 64")
+            if isinstance(array, SharedLocal):
+                words.local(array, self.locals[array])
 
-    @staticmethod
-    def _size(array: ScratchArray) -> int:
-        size = 1
-        for n in array.shape:
-            size *= n
-        return size
+    def _each(self, array: ScratchArray | SharedLocal) -> int:
+        """How many lanes have a copy of their own of each element."""
+        return 1 if isinstance(array, SharedLocal) else self.lanes
 
     def zero_locals(self) -> None:
         """At the start of an iteration."""
         for array, name in self.locals.items():
-            size = self._size(array)
+            size = prod(array.shape)
             if size <= _SMALL_LOCAL:
-                t = llvm_type(array.dtype, self.lanes)
+                t = llvm_type(array.dtype, self._each(array))
                 for k in range(size):
                     at = self.w.op(f"{name[1:]}.at", f"getelementptr {t}, ptr {name}, i64 {k}")
                     self.w.do(f"store {t} zeroinitializer, ptr {at}, align {array.dtype.itemsize}")
             else:
-                total = size * self.lanes * array.dtype.itemsize
+                total = size * self._each(array) * array.dtype.itemsize
                 self.arithmetic.declare("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
                 self.w.do(f"call void @llvm.memset.p0.i64(ptr align 64 {name}, i8 0, i64 {total}, i1 false)")
 

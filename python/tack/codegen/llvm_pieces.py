@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..ir.nodes import Block, Instr, Node, ScratchArray, Var
 from ..types import BOOL, i64
+from .lane_loops import SharedLocal
 from .llvm_body import WORDS, Body
 from .llvm_memory import Words
 from .llvm_ops import Arithmetic
@@ -65,14 +66,14 @@ class _Labels(dict[Target, str]):
         return self.ways[target]
 
 
-class _Locals(dict[ScratchArray, str]):
+class _Locals(dict[ScratchArray | SharedLocal, str]):
     """Local arrays: the pointers of the function around."""
 
     def __init__(self, body: _PieceBody) -> None:
         super().__init__()
         self.body = body
 
-    def __missing__(self, array: ScratchArray) -> str:
+    def __missing__(self, array: ScratchArray | SharedLocal) -> str:
         self[array] = self.body.argument("ptr noalias", self.body.outer.memory.locals[array])
         return self[array]
 
