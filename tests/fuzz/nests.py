@@ -150,7 +150,7 @@ class Nest:
 
     def statement(self, loops: int) -> None:
         r = self.r
-        kind = r.choice(("let", "let", "store", "store", "store", "sum", "sum", "sum", "when", "jump", "loop", "both", "total"))
+        kind = r.choice(("let", "let", "store", "store", "store", "sum", "sum", "sum", "when", "jump", "loop", "both", "total", "choice"))
         if kind == "let":
             t = r.choice(("f32", "i32", "f64"))
             value = self.number(t)
@@ -180,6 +180,11 @@ class Nest:
             if self.chance(0.3):
                 self.say("else:")
                 self.inside(1, 0)
+        elif kind == "choice":
+            place = r.choice((f"o[i, {r.choice(self.counters)}]", f"o[i, {self.column()}]"))
+            for head in (f"if {self.test()}:", "else:"):
+                self.say(head)
+                self.say(f"    {place} = {self.number('f32', 1)}")
         elif kind == "jump":
             self.say(f"if {self.test()}:")
             self.say(f"    {'break' if self.chance(0.15) else 'continue'}")

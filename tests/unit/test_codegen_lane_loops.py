@@ -107,6 +107,17 @@ def accumulate(a, b, c):
 
 
 @tack.kernel
+def collect(a, b, c):
+    for i in range(a.shape[0]):
+        held = tack.local_array(tack.f32, (2, 64))
+        for k in range(a.shape[1]):
+            for j in range(b.shape[1]):
+                held[1, j] += a[i, k] * b[k, j]
+        for j in range(b.shape[1]):
+            c[i, j] = held[1, j] + held[0, j]
+
+
+@tack.kernel
 def smooth(a):
     for i in range(a.shape[0]):
         for j in range(1, a.shape[1]):
@@ -159,8 +170,9 @@ def sweep(a, out):
         (sweep, (F, F.copy())),
         (multiply, (F, F.T.copy(), F.copy())),
         (accumulate, (F, F.T.copy(), F.copy())),
+        (collect, (F, F.T.copy(), F.copy())),
     ],
-    ids=["bias", "relax", "sweep", "multiply", "accumulate"],
+    ids=["bias", "relax", "sweep", "multiply", "accumulate", "collect"],
 )
 def test_independent_rounds_are_shared_by_lanes(kernel: Any, args: tuple[Any, ...], bits: int) -> None:
     text = printed(kernel, *args, bits=bits)
@@ -257,6 +269,36 @@ def test_what_all_rounds_read_one_of_them_may_store(shape: tuple[int, int], firs
                 expected[i, j] = min(expected[i, j], expected[i, pivot] + expected[-1, j] * np.float32(0.5))
         relax(held[:-1], held[-1], pivot + 1, first)
         assert np.array_equal(held[:-1], expected[:-1]), pivot
+
+
+@pytest.mark.parametrize("columns", [5, 16, 50, 64])
+def test_local_arrays_belong_to_an_iteration(columns: int) -> None:
+    a, b = rows(20, 30), rows(30, columns)
+    c = np.zeros((20, columns), np.float32)
+    collect(a, b, c)
+    assert np.array_equal(c, a @ b)  # eighths, whose sums are exact
+
+
+@pytest.mark.parametrize("shape", [(3, 60), (40, 5), (40, 50), (3, 3), (2, 9)])
+def test_what_is_stored_in_one_place_is_chosen(shape: tuple[int, int]) -> None:
+    @tack.kernel
+    def clip(a, out):
+        for i in range(a.shape[0]):
+            for j in range(a.shape[1]):
+                v = a[i, j]
+                if v > 2.0:
+                    out[i, j] = v * 3.0
+                elif v < -1.0:
+                    out[i, j] = -v
+                else:
+                    out[i, j] = 0.5
+
+    a = rows(*shape)
+    out = np.zeros_like(a)
+    text = printed(clip, a, out)
+    assert "if.then" not in text and text.count("llvm.masked.store") > 0
+    clip(a, out)
+    assert np.array_equal(out, np.where(a > 2, a * 3, np.where(a < -1, -a, np.float32(0.5))))
 
 
 @pytest.mark.parametrize("shape", [(3, 60), (40, 5), (40, 50), (3, 3), (2, 9)])

@@ -1,8 +1,10 @@
-"""Undoes joins where one arm of a branch leaves a variable alone.
+"""Undoes joins where one arm of a branch leaves a variable alone, and branches that only choose what is stored.
 
 Where paths meet, a new variable holds what either of them left: ``if c: j = f(v)`` / ``else: j = v``, then ``v = j``. In lanes, both arms
-would set it under masks, and a branch would be taken for the sake of the copies. Setting ``v`` itself in the one arm is the same. Changes
-the body; the meaning stays.
+would set it under masks, and a branch would be taken for the sake of the copies. Setting ``v`` itself in the one arm is the same.
+
+Where both arms end with a store to one place, of what takes a few operations, all are computed and one is chosen: one store, no mask, and
+nothing to mispredict (LLVM does not see it through the addresses). Changes the body; the meaning stays.
 """
 
 from __future__ import annotations
@@ -12,7 +14,16 @@ from collections import Counter
 from ..ir.nodes import Block, Break, Continue, For, If, Instr, Leave, Node, Var
 from .walk import blocks_of, nodes, variables_set
 
-__all__ = ["join_in_place"]
+__all__ = ["choose_stored", "join_in_place"]
+
+_FREE = frozenset({"const", "get", "arg", "shape", "index", "sequence"})
+_CHEAP = frozenset(
+    {
+        *("add", "sub", "mul", "neg", "abs", "min", "max", "fma", "cast", "bitcast", "select", "and", "or", "xor", "not", "lnot"),
+        *("eq", "ne", "lt", "le", "gt", "ge"),
+    }
+)
+_FEW = 8  # operations of both arms, those of addresses included
 
 
 def join_in_place(body: Block) -> None:
@@ -94,3 +105,41 @@ def _read_back(body: list[Node], at: int, join: Var) -> tuple[Instr, Instr] | No
 
 def _touches(node: If, var: Var) -> bool:
     return any((isinstance(n, Instr) and n.attr is var) or (isinstance(n, For) and n.var is var) for n in nodes(node.then, node.orelse))
+
+
+def choose_stored(body: Block) -> None:
+    """Stores once what two arms of a branch would store in one place."""
+    blocks = [body]
+    for block in blocks:
+        blocks += [b for node in block.body if not isinstance(node, Instr) for b in blocks_of(node)]
+    for block in reversed(blocks):  # inner ones first
+        if any(isinstance(node, If) for node in block.body):
+            block.body = [m for n in block.body for m in (_chosen(n) if isinstance(n, If) else None) or (n,)]
+
+
+def _chosen(node: If) -> list[Node] | None:
+    arms = node.then.body, node.orelse.body
+    stores: list[Instr] = []
+    before: list[Instr] = []
+    for arm in arms:
+        *rest, last = arm or (None,)
+        if not isinstance(last, Instr) or last.op not in ("store", "store_flat"):
+            return None
+        for instr in rest:
+            if not isinstance(instr, Instr) or instr.op not in _FREE | _CHEAP:
+                return None
+            before.append(instr)
+        stores.append(last)
+    one, other = stores
+    if (one.op, one.attr, one.args[0].type) != (other.op, other.attr, other.args[0].type):
+        return None
+    if sum(i.op in _CHEAP for i in before) > _FEW:
+        return None
+    same: dict[object, Instr] = {}
+    alike: dict[Instr, Instr] = {}
+    for i in before:
+        alike[i] = same.setdefault((i.op, i.type, repr(i.attr) if i.op == "const" else i.attr, *(alike.get(a, a) for a in i.args)), i)
+    if [alike.get(a, a) for a in one.args[1:]] != [alike.get(a, a) for a in other.args[1:]]:
+        return None
+    value = Instr("select", one.args[0].type, (node.cond, one.args[0], other.args[0]), None, node.loc)
+    return [*before, value, Instr(one.op, None, (value, *one.args[1:]), one.attr, one.loc)]

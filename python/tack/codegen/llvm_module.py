@@ -9,7 +9,7 @@ from ..ir.target import Target
 from .carried import split_carried
 from .cost import choose_lanes, flow_of, share_rounds
 from .interior import Inside, find_interior
-from .joins import join_in_place
+from .joins import choose_stored, join_in_place
 from .llvm_division import Division, lane_function
 from .llvm_ops import Arithmetic
 from .llvm_printer import EntryPrinter
@@ -51,6 +51,7 @@ def print_module(name: str, plan: Plan, target: Target, options: dict[str, objec
         entry.fast = fast
         if wanted != 1 and target.vector_bits >= 128 and not entry.single:
             join_in_place(entry.body)
+            choose_stored(entry.body)
             share_rounds(entry, target.vector_bits, wanted)
             split_carried(entry.body, {r.var for r in entry.reductions}, lambda entry=entry: flow_of(entry, 2))  # type: ignore[misc]
         by_lanes = wanted != 1 and target.vector_bits >= 128
