@@ -55,13 +55,14 @@ def find_tiles(entry: EntryPlan, flow: Flow, vector_bits: int) -> dict[For, Tile
 
 def worth(loops: dict[For, Tiles], lanes: int) -> tuple[int, int]:
     """How many rounds it takes for lanes to gain, and how many iterations: of loops that do little but load (or store), about half a tile.
-    Plain code's rounds wait for each other where something is handed on, so that few iterations pay."""
+    Plain code's rounds wait for each other where floats are handed on, so that few iterations pay."""
     stores = sum(len(t.stores) for t in loops.values())
     moves = sum(len(t.loads) for t in loops.values()) + 2 * stores  # parts of registers are stored slowly
     inside = [i for loop in loops for i in instructions(loop.body)]
     work = sum(_plain_cost(i) for i in inside)
     most = max(8, lanes * 3 // 4) if stores else 8
-    return min(most, 1 + 2 * moves * int(MOVES) // max(1, work)), _FEW if any(i.op == "set" for i in inside) else max(_FEW, lanes // 2)
+    waits = any(i.op == "set" and i.args[0].type is not None and i.args[0].type.is_float for i in inside)
+    return min(most, 1 + 2 * moves * int(MOVES) // max(1, work)), _FEW if waits else max(_FEW, lanes // 2)
 
 
 def _plain_cost(instr: Instr) -> int:
