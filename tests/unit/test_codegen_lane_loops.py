@@ -177,7 +177,7 @@ def sweep(a, out):
 def test_independent_rounds_are_shared_by_lanes(kernel: Any, args: tuple[Any, ...], bits: int) -> None:
     text = printed(kernel, *args, bits=bits)
     assert by_rounds(text)
-    assert not moves_elements(text)
+    assert bits == 128 or not moves_elements(text)  # without instructions for masked elements, what is left of a row goes lane by lane
 
 
 @pytest.mark.parametrize("bits", [256, 512])

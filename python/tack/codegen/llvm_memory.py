@@ -205,12 +205,12 @@ class Memory:
         self._bins: str | None = None
         self.leading: set[Instr] = set()  # accesses that come to a place in memory before others do
         for array in locals_:
-            size = prod(array.shape) * self._each(array)
+            size = prod(array.shape) * self._copies(array)
             self.locals[array] = self.w.once(identifier(array.name), f"alloca [{size} x {llvm_type(array.dtype)}], align 64")
             if isinstance(array, SharedLocal):
                 words.local(array, self.locals[array])
 
-    def _each(self, array: ScratchArray | SharedLocal) -> int:
+    def _copies(self, array: ScratchArray | SharedLocal) -> int:
         """How many lanes have a copy of their own of each element."""
         return 1 if isinstance(array, SharedLocal) else self.lanes
 
@@ -219,12 +219,12 @@ class Memory:
         for array, name in self.locals.items():
             size = prod(array.shape)
             if size <= _SMALL_LOCAL:
-                t = llvm_type(array.dtype, self._each(array))
+                t = llvm_type(array.dtype, self._copies(array))
                 for k in range(size):
                     at = self.w.op(f"{name[1:]}.at", f"getelementptr {t}, ptr {name}, i64 {k}")
                     self.w.do(f"store {t} zeroinitializer, ptr {at}, align {array.dtype.itemsize}")
             else:
-                total = size * self._each(array) * array.dtype.itemsize
+                total = size * self._copies(array) * array.dtype.itemsize
                 self.arithmetic.declare("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
                 self.w.do(f"call void @llvm.memset.p0.i64(ptr align 64 {name}, i8 0, i64 {total}, i1 false)")
 
