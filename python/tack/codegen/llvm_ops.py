@@ -110,7 +110,7 @@ class Arithmetic:
         if number:
             closer = self.w.op(f"{hint}.b", f"fcmp {'olt' if op == 'min' else 'ogt'} {t} {b}, {a}")
             return self.w.op(hint, f"select {cond} {closer}, {t} {b}, {t} {a}")
-        if lanes > 1 and self.x86_bits and _maybe_nan(a) and lanes * dtype.bits >= 128:
+        if self.x86_bits and _maybe_nan(a) and (lanes == 1 or lanes * dtype.bits >= 128):
             picked = self._x86_minmax(op, dtype, lanes, b, a, hint)
             nan = self.w.op(f"{hint}.nan", f"fcmp uno {t} {a}, {a}")
             return self.w.op(hint, f"select {cond} {nan}, {t} {b}, {t} {picked}")
@@ -120,12 +120,17 @@ class Arithmetic:
         return self.w.op(hint, f"select {cond} {nan}, {t} {b}, {t} {picked}")
 
     def _x86_minmax(self, op: str, dtype: DType, lanes: int, a: str, b: str, hint: str) -> str:
-        """The instruction, which is ``a`` < ``b`` ? ``a`` : ``b``. LLVM makes a comparison of it where a select follows; here none does."""
+        """The instruction, which is ``a`` < ``b`` ? ``a`` : ``b``. Where a select follows, LLVM makes a comparison of it, and of a single
+        number's a jump that is often foretold wrongly; here none does."""
+        letter, sse = {32: "s", 64: "d"}[dtype.bits], {32: "sse", 64: "sse2"}[dtype.bits]
+        if lanes == 1:
+            t = llvm_type(dtype, 128 // dtype.bits)
+            pair = [(t, self.w.op("low", f"insertelement {t} poison, {llvm_type(dtype)} {v}, i64 0")) for v in (a, b)]
+            return self.w.op(hint, f"extractelement {t} {self.call(hint, f'llvm.x86.{sse}.{op}.s{letter}', t, pair)}, i64 0")
         bits = min(self.x86_bits, lanes * dtype.bits)
         n = bits // dtype.bits
-        kind = {32: "ps", 64: "pd"}[dtype.bits]
-        name = {128: f"llvm.x86.sse{'2' if dtype.bits == 64 else ''}.{op}.{kind}", 256: f"llvm.x86.avx.{op}.{kind}.256"}.get(
-            bits, f"llvm.x86.avx512.{op}.{kind}.512"
+        name = {128: f"llvm.x86.{sse}.{op}.p{letter}", 256: f"llvm.x86.avx.{op}.p{letter}.256"}.get(
+            bits, f"llvm.x86.avx512.{op}.p{letter}.512"
         )
         part, whole = llvm_type(dtype, n), llvm_type(dtype, lanes)
         parts: list[str] = []
