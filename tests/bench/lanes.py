@@ -272,13 +272,120 @@ def gather_with_math(o, at, x):
         o[i] = tack.exp(-v * v) * tack.sqrt(v)
 
 
+def image(*shape: int, seed: int = 20) -> np.ndarray:
+    return random(int(np.prod(shape)), 256, seed, "u1").reshape(shape)
+
+
+SHARPEN = (0, -1, 0, -1, 5, -1, 0, -1, 0)
+
+
+@case(lambda: (np.zeros((478, 638), "u1"), image(480, 640)))
+def convolution_of_bytes(o, a):
+    for y, x in tack.ndrange(o.shape[0], o.shape[1]):
+        s = 0
+        for dy in range(3):
+            for dx in range(3):
+                s += int(a[y + dy, x + dx]) * SHARPEN[3 * dy + dx]
+        o[y, x] = min(max(s, 0), 255)
+
+
+@case(lambda: (np.zeros((478, 638), "u1"), image(480, 640)))
+def box_blur_of_bytes(o, a):
+    for y, x in tack.ndrange(o.shape[0], o.shape[1]):
+        s = 0
+        for dy in range(3):
+            for dx in range(3):
+                s += int(a[y + dy, x + dx])
+        o[y, x] = s // 9
+
+
+@case(lambda: (np.zeros((480, 640), "u1"), image(480, 640) // 180))
+def life_by_remainders(o, a):
+    h, w = a.shape
+    for y, x in tack.ndrange(h, w):
+        n = 0
+        for dy in range(-1, 2):
+            for dx in range(-1, 2):
+                n += a[(y + dy) % h, (x + dx) % w]
+        o[y, x] = n == 3 or (n == 4 and a[y, x] == 1)
+
+
+@case(lambda: (np.zeros((480, 640), "u1"), image(480, 640)))
+def dilation_that_stops_at_borders(o, a):
+    h, w = a.shape
+    for y, x in tack.ndrange(h, w):
+        m = tack.u8(0)
+        for dy in range(-1, 2):
+            for dx in range(-1, 2):
+                m = max(m, a[min(max(y + dy, 0), h - 1), min(max(x + dx, 0), w - 1)])
+        o[y, x] = m
+
+
+@case(lambda: (np.zeros((480, 640, 3), "u1"), image(480, 640, 4), image(480, 640, 3)))
+def pixels_laid_over_others(o, a, b):
+    for y, x in tack.ndrange(o.shape[0], o.shape[1]):
+        t = int(a[y, x, 3])
+        for c in range(3):
+            o[y, x, c] = (a[y, x, c] * t + b[y, x, c] * (255 - t) + 127) // 255
+
+
+@case(lambda: (np.zeros((480, 640, 3), "u1"), image(480, 640, 4)))
+def channels_swapped(o, a):
+    for y, x in tack.ndrange(o.shape[0], o.shape[1]):
+        o[y, x, 0] = a[y, x, 2]
+        o[y, x, 1] = a[y, x, 1]
+        o[y, x, 2] = a[y, x, 0]
+
+
+@case(lambda: (np.zeros((480, 640, 3), "u1"), image(480, 640), image(480, 640), image(480, 640)))
+def colours_in_fixed_point(o, luma, blue, red):
+    for y, x in tack.ndrange(o.shape[0], o.shape[1]):
+        c = (int(luma[y, x]) - 16) * 298
+        d = int(blue[y, x]) - 128
+        e = int(red[y, x]) - 128
+        o[y, x, 0] = min(max((c + 409 * e + 128) >> 8, 0), 255)
+        o[y, x, 1] = min(max((c - 100 * d - 208 * e + 128) >> 8, 0), 255)
+        o[y, x, 2] = min(max((c + 516 * d + 128) >> 8, 0), 255)
+
+
+@case(lambda: (np.zeros((480, 640), "u1"), f32(480 * 640).reshape(480, 640)))
+def floats_as_bytes(o, x):
+    for i, j in tack.ndrange(o.shape[0], o.shape[1]):
+        o[i, j] = int(min(max(x[i, j] * 255.0 + 0.5, 0.0), 255.0))
+
+
+@case(lambda: (np.zeros((480, 640), "u1"), image(480, 640), 90))
+def blend_by_an_argument(o, a, t):
+    for y, x in tack.ndrange(o.shape[0], o.shape[1]):
+        o[y, x] = (int(a[y, x]) * t + 77 * (255 - t)) // 255
+
+
+@case(lambda: (np.zeros((960, 1280), "u1"), image(480, 640)))
+def image_doubled(o, a):
+    for y, x in tack.ndrange(o.shape[0], o.shape[1]):
+        o[y, x] = a[y // 2, x // 2]
+
+
+@case(lambda: (np.zeros((480, 640, 3), "u1"), image(480, 640, 3), image(32, 32, 32, 3)))
+def cube_of_colours(o, a, t):
+    for y, x in tack.ndrange(o.shape[0], o.shape[1]):
+        for c in range(3):
+            o[y, x, c] = t[a[y, x, 0] >> 3, a[y, x, 1] >> 3, a[y, x, 2] >> 3, c]
+
+
+@case(lambda: (np.zeros(1 << 18, "i2"), random(1 << 18, 1 << 15, 21, "i2"), random(1 << 18, 1 << 15, 22, "i2"), 20000, 15000))
+def sounds_mixed(o, a, b, g, h):
+    for i in range(o.shape[0]):
+        o[i] = min(max((int(a[i]) * g - int(b[i]) * h) >> 15, -32768), 32767)
+
+
 Run = Callable[[], object]
 
 
 def of_this_file(name: str) -> tuple[Run, Run, Callable[[], bool]]:
     """The kernel as the model has it, the same with simd=1, and whether both have stored the same."""
     function, make = MORE[name]
-    arrays = [[tack.array(a) for a in make()] for _ in range(2)]
+    arrays = [[tack.array(a) if isinstance(a, np.ndarray) else a for a in make()] for _ in range(2)]
     kernels = tack.kernel(function), tack.kernel(simd=1)(function)
     usual, plain = (lambda k=k, a=a: k(*a) for k, a in zip(kernels, arrays, strict=True))
     return usual, plain, lambda: np.allclose(arrays[0][0].numpy(), arrays[1][0].numpy(), rtol=1e-3, atol=1e-4)

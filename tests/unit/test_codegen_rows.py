@@ -13,8 +13,8 @@ from tack.codegen import build_source
 from tack.ir import nodes as ir
 
 
-def kernel(dtype: T.DType, columns: int, rank: int) -> ir.Kernel:
-    """out[..., i, c] = sum over k of (k + 2) x[..., i, k] + c for all columns but the first."""
+def kernel(dtype: T.DType, columns: int, rank: int, first: int = 1) -> ir.Kernel:
+    """out[..., i, c] = sum over k of (k + 2) x[..., i, k] + c for the columns from ``first`` on."""
     build = Build("rows")
     out, x = build.array("out", dtype, rank), build.array("x", dtype, rank)
     build.kernel.written = frozenset({out.index})
@@ -24,7 +24,7 @@ def kernel(dtype: T.DType, columns: int, rank: int) -> ir.Kernel:
             term = build.same("mul", build.load(x, *indices, build.i(k)), build.const(dtype, k + 2))
             total = term if total is None else build.same("add", total, term)
         assert total is not None
-        for c in range(1, columns):
+        for c in range(first, columns):
             build.store(out, build.same("add", total, build.const(dtype, c)), *indices, build.i(c))
     return build.kernel
 
@@ -33,17 +33,20 @@ def kernel(dtype: T.DType, columns: int, rank: int) -> ir.Kernel:
 @pytest.mark.parametrize("simd", [2, 8, 16, 32])
 @pytest.mark.parametrize("rank", [2, 3])
 @pytest.mark.parametrize("columns", [2, 3, 4])
+@pytest.mark.parametrize("first", [0, 1])
 @pytest.mark.parametrize("dtype", [T.f32, T.f64, T.u8, T.i16], ids=lambda t: t.name)
-def test_columns(dtype: T.DType, columns: int, rank: int, simd: int, longer: int) -> None:
-    program = Program(kernel(dtype, columns, rank), simd)
-    assert f"<{simd * columns} x" in program.source.text
+def test_columns(dtype: T.DType, columns: int, first: int, rank: int, simd: int, longer: int) -> None:
+    program = Program(kernel(dtype, columns, rank, first), simd)
+    row = f"<{simd} x i{dtype.bits * columns}>" if dtype.bits <= 16 and columns != 3 else f"<{simd * columns} x"
+    assert row in program.source.text
+    assert ("rows.whole" in program.source.text) == (first == 0)
     shape = ((5,) if rank == 3 else ()) + (71, columns + longer)
     x = np.random.default_rng(0).integers(0, 9, shape).astype(NUMPY[dtype.name])
     out = np.full(shape, 77, NUMPY[dtype.name])
     program(out, x, cuts=(0.1, 0.6))
     total = sum(x[..., k] * (k + 2) for k in range(columns))
     for c in range(shape[-1]):
-        np.testing.assert_array_equal(out[..., c], total + c if 1 <= c < columns else 77)
+        np.testing.assert_array_equal(out[..., c], total + c if first <= c < columns else 77)
 
 
 def test_rows_end_with_the_array() -> None:

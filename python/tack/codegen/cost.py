@@ -11,7 +11,7 @@ from .collapse import collapsible
 from .lane_loops import Candidate, LaneLoop, Parts, SharedLocal, bounds_of, candidates, convert, share_locals
 from .latency import registers_each
 from .llvm_atomics import one_element
-from .llvm_rows import row_lengths
+from .llvm_rows import row_lengths, whole_rows
 from .llvm_strides import is_short_step, picks_elements
 from .llvm_tables import private_arrays, used_values
 from .lower import copy_block
@@ -34,6 +34,8 @@ _ATOMIC = 24.0  # in simple operations
 _PRIVATE, _PRIVATE_LANE = 4.0, 2.0  # of an atomic that a table replaces: among other scalar code, and of one lane
 _FOLDED_LANE = 6.0  # of an atomic with one element for all lanes: floats are added in turn
 _GATHER, _SCATTER = 5.0, 6.0  # of one lane; what a scalar load or store costs is 1
+_WOVEN = 4.0  # of one column where whole rows are stored
+_SHORT_GATHER = 7.0  # of elements that there is no instruction for, beside ones that there is
 _SLOW_GATHER = 10.0  # without AVX-512, but in code that lanes leave one by one, where plain code mispredicts its branches
 _MASKED_LANE = 4.0  # of one lane of a masked store
 _CHAIN = 2.0  # of one lane
@@ -49,6 +51,7 @@ class _Tally:
     private: Container[Array] = ()
     used: set[Instr] = field(default_factory=set)
     rows: dict[ArrayParam, int] = field(default_factory=dict)  # of arrays whose columns are picked from whole rows
+    whole: Container[Instr] = ()  # stores that belong to whole rows
     tiled: set[Instr] = field(default_factory=set)  # accesses that are moved by tiles
     often: float = _ROUNDS  # rounds of a loop between arguments and lengths
     scalar: float = 0.0
@@ -128,7 +131,8 @@ def _tally(entry: EntryPlan, lanes: int, vector_bits: int, flow: Flow | None = N
     used = used_values(entry.prologue, entry.body)
     private = private_arrays(entry, flow, used)
     tiled = tiled_accesses(find_tiles(entry, flow, vector_bits).values())
-    tally = _Tally({p.array for p in private}, used, row_lengths(instructions(entry.body), flow), tiled, often)
+    rows = row_lengths(instructions(entry.body), flow)
+    tally = _Tally({p.array for p in private}, used, rows, whole_rows(entry.body, flow, rows), tiled, often)
     run(_weigh(entry.body, flow, 1.0, lanes if entry.by_rounds else 1.0, vector_bits, tally))
     return tally
 
@@ -262,10 +266,12 @@ def _weigh_one(instr: Instr, flow: Flow, rounds: float, idle: float, vector_bits
         elif is_short_step(step) and (picks_elements(vector_bits) or (idle == 1.0 and instr.op in ("load", "load_flat"))):
             assert step is not None
             tally.vector += rounds * idle * (2.0 * abs(step) - 1.0) * max(1.0, lanes * bits / vector_bits) / lanes
+        elif instr in tally.whole:
+            tally.vector += rounds * idle * _WOVEN * max(1.0, lanes * bits / vector_bits) / lanes
         elif array in tally.rows and (instr.op == "load" or vector_bits >= 512):
             tally.vector += rounds * idle * (2.0 * tally.rows[array] + 1.0) * max(1.0, lanes * bits / vector_bits) / lanes
         else:
-            gather = _GATHER if vector_bits >= 512 or idle > 1.0 else _SLOW_GATHER
+            gather = _SLOW_GATHER if vector_bits < 512 and idle == 1.0 else _GATHER if bits >= 32 or idle > 1.0 else _SHORT_GATHER
             tally.vector += rounds * (gather if instr.op in ("load", "load_flat") else _SCATTER)
         return
     weight = _SLOW.get(str(instr.attr) if instr.op == "math" else instr.op, 1.0)

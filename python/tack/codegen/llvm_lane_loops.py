@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from ..ir.nodes import ArrayParam, Instr
 from ..types import Layout
 from .lane_loops import ArrayPair, LaneLoop, neutral_operands
-from .llvm_memory import Words
 from .llvm_reduce import fold_two
 from .llvm_text import Writer, identifier, llvm_type, suffix
 from .walk import Walk
 
 if TYPE_CHECKING:
     from .llvm_body import Body
+    from .llvm_memory import Words
 
 __all__ = ["all_apart", "chain", "fold", "print_rounds"]
 

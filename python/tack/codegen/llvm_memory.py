@@ -12,7 +12,7 @@ from .affine import Access, access, constant, indices_of
 from .lane_loops import SharedLocal
 from .llvm_atomics import Atomics
 from .llvm_ops import Arithmetic
-from .llvm_rows import load_column, store_column
+from .llvm_rows import WholeRows, load_column, store_column
 from .llvm_strides import is_short_step, load_strided, picks_elements, store_strided
 from .llvm_text import Writer, identifier, literal, llvm_type, suffix
 from .params import Slots
@@ -201,6 +201,7 @@ class Memory:
         self.nontemporal: Instr | None = None  # a store whose address is aligned to the vector
         self.pair: tuple[str, str] = ("", "")  # lane 0's last two indices, where lanes run over both as one
         self.rows: dict[ArrayParam, int] = {}  # arrays of short rows, and how long these are taken to be
+        self.whole: dict[Instr, WholeRows] = {}  # stores to these that belong to whole rows
         self.tiles: dict[Instr, tuple[str, str]] = {}  # accesses that tiles stand for now: where these lie, and the round
         self._bins: str | None = None
         self.leading: set[Instr] = set()  # accesses that come to a place in memory before others do
@@ -307,14 +308,14 @@ class Memory:
                 mask = mask and self.reverse("i1", mask)
             elif instr in self.leading and mask is None:
                 self.prefetch(self.w.op("ahead", f"getelementptr i8, ptr {at}, i64 {AHEAD_BYTES}"), 0)
-            if mask is not None and not self._has_masks(array.dtype):
+            if mask is not None and self._one_by_one(array.dtype):
                 value = self._load_around(array, at, mask, hint)
             else:
                 value = self.load_vector(array.dtype, at, mask, hint)
             return value if split.step == 1 else self.reverse(t, value)
         if is_short_step(split.step) and (mask is None or picks_elements(self.arithmetic.x86_bits)):
             return load_strided(self, array, split, flat, mask, hint)
-        column = load_column(self, instr, split, hint) if mask is None and self.rows else None
+        column = load_column(self, instr, split, mask, hint) if self.rows else None
         if column is not None:
             return column
         return self.gather(array.dtype, self.pointers(array, split, flat), mask, hint, vt)
@@ -328,19 +329,19 @@ class Memory:
         self.arithmetic.declare("llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
         self.w.do(f"call void @llvm.prefetch.p0(ptr {at}, i32 {write}, i32 3, i32 1)")
 
-    def _has_masks(self, dtype: DType) -> bool:
-        """Whether the machine has masked loads; otherwise LLVM takes the lanes one by one, with a branch each."""
-        return self.arithmetic.x86_bits == 512 or (self.arithmetic.x86_bits == 256 and dtype.bits >= 32)
+    def inside(self, array: ArrayParam, at: str, size: int) -> str:
+        """i1: whether so many bytes behind an address lie between the array's first and last element."""
+        w = self.w
+        low, high = self.words.span(array)
+        place = w.op("place", f"ptrtoint ptr {at} to i64")
+        room = w.op("room", f"icmp sge i64 {w.op('room', f'sub i64 {high}, {place}')}, {size}")
+        return w.op("inside", f"and i1 {room}, {w.op('behind', f'icmp uge i64 {place}, {low}')}")
 
     def _load_around(self, array: ArrayParam, at: str, mask: str, hint: str) -> str:
         """All lanes' elements where these lie between the array's first and last one, as they mostly do: nobody looks at those of lanes
         that are off."""
         w, vt = self.w, llvm_type(array.dtype, self.lanes)
-        low, high = self.words.span(array)
-        place = w.op("place", f"ptrtoint ptr {at} to i64")
-        room = w.op("room", f"sub i64 {high}, {place}")
-        ok = w.op("inside", f"icmp sge i64 {room}, {self.lanes * array.dtype.itemsize}")
-        ok = w.op("inside", f"and i1 {ok}, {w.op('behind', f'icmp uge i64 {place}, {low}')}")
+        ok = self.inside(array, at, self.lanes * array.dtype.itemsize)
         out = w.once(f"{hint}.lanes", f"alloca {vt}, align 64")
         whole, part, end = w.label("load.all"), w.label("load.some"), w.label("loaded")
         w.cbr(ok, whole, part)
@@ -464,7 +465,7 @@ class Memory:
                 self.store_vector(array.dtype, text, at, mask)
         elif is_short_step(split.step) and picks_elements(self.arithmetic.x86_bits):
             store_strided(self, array, split, flat, self.v.vector(value), mask)
-        elif mask is not None or not self.rows or not store_column(self, instr, split):
+        elif not self.rows or not store_column(self, instr, split, mask):
             self.scatter(array.dtype, self.v.vector(value), self.pointers(array, split, flat), mask)
 
     def _last_lane(self, value: Instr, mask: str | None) -> str:

@@ -19,6 +19,7 @@ from .lower import LibraryCall, MathLibrary
 from .narrow import Narrowed, narrow
 from .params import EntryPlan, Plan
 from .shared_math import print_function
+from .unroll import unroll_columns
 
 __all__ = ["Module", "print_module"]
 
@@ -52,6 +53,7 @@ def print_module(name: str, plan: Plan, target: Target, options: dict[str, objec
         if wanted != 1 and target.vector_bits >= 128 and not entry.single:
             join_in_place(entry.body)
             choose_stored(entry.body)
+            unroll_columns(entry.prologue, entry.body)
             share_rounds(entry, target.vector_bits, wanted)
             split_carried(entry.body, {r.var for r in entry.reductions}, lambda entry=entry: flow_of(entry, 2))  # type: ignore[misc]
         by_lanes = wanted != 1 and target.vector_bits >= 128

@@ -27,7 +27,7 @@ from .llvm_names import value_names
 from .llvm_ops import Arithmetic
 from .llvm_pieces import Pieces
 from .llvm_reduce import Accumulators
-from .llvm_rows import leading_stores, row_lengths
+from .llvm_rows import leading_stores, row_lengths, whole_rows
 from .llvm_tables import Tables, private_arrays, used_values
 from .llvm_text import Writer
 from .llvm_versions import all_fit, has_interior, prefers_plain
@@ -86,6 +86,8 @@ class EntryPrinter:
         self.body = self._body(self.entry, self.flow)
         division = None if once else divide((entry.prologue, entry.body), self.flow, root)
         self.pieces = self.body.divided = None if division is None else Pieces(entry.symbol, division)
+        if division is not None:  # the pieces hand on what single statements use
+            self.body.memory.whole = {}
         self.reductions = Accumulators(self.body, entry.reductions, self.each) if entry.reductions else None
         self.size = size_of(entry)
         x86 = target.arch.startswith("x86-64")
@@ -110,7 +112,8 @@ class EntryPrinter:
     def _body(self, entry: EntryPlan, flow: Flow) -> Body:
         body = Body(self.w, self.arithmetic, flow, self.words, local_arrays(entry), value_names(entry), {r.var for r in entry.reductions})
         body.memory.used = self.used
-        body.memory.rows = row_lengths(instructions(entry.body), flow)
+        rows = body.memory.rows = row_lengths(instructions(entry.body), flow)
+        body.memory.whole = whole_rows(entry.body, flow, rows)
         self.arithmetic.numbers |= never_nan({r.var for r in entry.reductions}, entry.prologue, entry.body)
         self.bodies.append(body)
         return body

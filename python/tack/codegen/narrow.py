@@ -45,7 +45,8 @@ _THROUGH = _RING | {"select", "freeze"}
 _EXACT = frozenset({"quot", "rem", "min", "max", "abs", "rshift"})  # of narrow values, if these are right
 # What narrow operations save, in vector instructions of twice the width: 1 if not named. There are none of 8 bits for these.
 _SAVED = {8: {"lshift": 0.0, "rshift": -0.5, "mul": -3.0, "quot": -6.0, "rem": -6.0}}
-_THERE, _BACK, _SHORTER = 1.0, 1.0, 0.5  # the low bits of a wide value; a wide value again; a conversion that has less far to go
+_THERE, _BACK = 4.0, 3.0  # the low bits of a wide value (of two registers, put together); a wide value again
+_SHORTER_THERE, _SHORTER_BACK = 1.5, 1.0  # saved by conversions that have less far to go
 _PRODUCT = 4.0  # what a product instead of a division saves
 _OFTEN = 8.0  # rounds of a loop
 # When a comparison of intervals is always true, and when it never is.
@@ -308,7 +309,7 @@ class _Narrowing:
                 gain = 0.0
                 if user.op == "cast" and not inside:
                     bits = user.type.bits if _int(user.type) and user.type is not None else 64
-                    gain = 1.0 if bits == self.bits else _SHORTER if bits < self.bits else 0.0
+                    gain = _THERE if bits == self.bits else _SHORTER_THERE if bits < self.bits else 0.0
                 elif not inside and not self.follows(user) and (value, True) not in converted:
                     converted.add((value, True))
                     gain = -_BACK
@@ -330,8 +331,8 @@ class _Narrowing:
             source = value.args[0].type
             assert source is not None
             if not source.is_float and source.bits == self.bits:
-                return 1.0
-            return _SHORTER if not source.is_float and source.bits < self.bits else 0.0
+                return _BACK
+            return _SHORTER_BACK if not source.is_float and source.bits < self.bits else 0.0
         gain = _SAVED.get(self.bits, {}).get(value.op, 1.0) if _costs(value) else 0.0
         for a in value.args:
             if _int(a.type, self.bits) and a not in self.values and self.flow.form(a) is None and (a, False) not in converted:
