@@ -199,3 +199,21 @@ def test_sums_over_all(device: Any, dtype: str) -> None:
     got = distances(tack.array(a, device=device), tack.array(b, device=device))
     exact = 3 * sum(abs(x - y).tolist()) + sum(int(u) * int(v) for u, v in zip(x.tolist(), y.tolist(), strict=True))
     assert (got - exact) % (1 << 64) == 0
+
+
+@tack.kernel
+def gains(o, a, b, g, h):  # type: ignore[no-untyped-def]
+    for i in range(o.shape[0]):
+        o[i] = (int(a[i]) * g - int(b[i]) * (h - 3)) // 255
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i2", "i4"])
+def test_arguments_as_weights(device: Any, dtype: str) -> None:
+    """Those of 15 bits, and those that take more than is expected of them."""
+    a, b = image(dtype, 300), image(dtype, 300, seed=2)
+    for g, h in [(0, 0), (255, -255), (32767, 32767), (32768, 5), (-32767, -32767), (9, -32768), (1 << 31, 7), (1 << 62, -(1 << 63))]:
+        for to in ("u1", "i8"):
+            o = run(device, gains, np.zeros(300, to), a, b, g, h)[0]
+            for x, y, got in zip(a.tolist(), b.tolist(), o.tolist(), strict=True):
+                exact = (x * g - y * (h - 3) + (1 << 63)) % (1 << 64) - (1 << 63)
+                assert (got - exact // 255) % (1 << 8 * o.itemsize) == 0, (x, y, g, h)

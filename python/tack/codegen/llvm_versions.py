@@ -74,10 +74,13 @@ def all_fit(w: Writer, words: Words, assumptions: Iterable[Assumption], ends: Ca
     """i1: whether the launch's numbers are what the narrow body takes them for. ``ends``: the first and last index along a dimension."""
     result = ""
     for kind, *what in assumptions:
+        most = MOST
         if kind == "arg":
-            param, lowest = what
+            param, lowest, highest = what
             assert isinstance(param, ScalarParam)
             assert isinstance(lowest, int)
+            assert isinstance(highest, int)
+            most = highest
             tests = [(words.scalar(param), lowest)]
         elif kind == "shape":
             array, dim = what
@@ -90,7 +93,7 @@ def all_fit(w: Writer, words: Words, assumptions: Iterable[Assumption], ends: Ca
             tests = [(v, -MOST) for v in ends(dim)]
         for value, lowest in tests:
             from_low = value if lowest == 0 else w.op("from", f"sub i64 {value}, {lowest}")
-            ok = w.op("fits", f"icmp ule i64 {from_low}, {MOST - lowest}")
+            ok = w.op("fits", f"icmp ule i64 {from_low}, {most - lowest}")
             result = w.op("fit", f"and i1 {result}, {ok}") if result else ok
     return result
 

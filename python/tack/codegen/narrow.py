@@ -21,12 +21,13 @@ from ..ir.nodes import (
     Instr,
     Leave,
     Node,
+    ScalarParam,
     Scope,
     ScratchArray,
     Var,
     While,
 )
-from ..types import BOOL, DType, i8, i16, i32, u8, u16, u32
+from ..types import BOOL, DType, i8, i16, i32, i64, u8, u16, u32
 from .affine import constant, indices_of
 from .llvm_ops import INSIDE
 from .lower_ops import Builder
@@ -76,24 +77,57 @@ def narrow(entry: EntryPlan, flow_of: Callable[[EntryPlan], Flow]) -> Narrowed |
     if len(every) > _SIZE or any(isinstance(n, Instr) and n.op in ("check", "check_index", "record") for n in every):
         return None
     out: Narrowed | None = None
+    small: frozenset[ScalarParam] = frozenset()
     for bits in _KINDS:
         flow = flow_of(entry)
         wide = _wide(entry.body, flow, bits)
         best, gained = None, 0.0
-        # A reduction's entry is printed once. What 31 bits hold says little of 16, but costs nothing where it is asked for anyway.
-        ways = (False,) if entry.reductions else (False, True) if bits == 32 else (out is not None and bool(out.assumptions),)
-        for assume in ways:
+        if bits == 32:
+            ways = [(False, small)]
+            if not entry.reductions:  # whose entries are printed once
+                weights = _weights(entry, flow)
+                ways += [(True, small)] + [(True, weights)] * bool(weights)
+        else:  # what is assumed says little of fewer bits, but costs nothing where it is asked for anyway
+            ways = [(out is not None and bool(out.assumptions), small)]
+        for assume, these in ways:
             if gained >= wide:
                 break
-            ranges = Ranges(entry.start, entry.step, assume, entry.prologue, entry.body)
+            ranges = Ranges(entry.start, entry.step, assume, entry.prologue, entry.body, small=these)
             pass_ = _Narrowing(flow, ranges, bits)
             pass_.decide(entry.body, variables_set(entry.prologue) | {r.var for r in entry.reductions})
             if pass_.gain > gained:
-                best, gained = Narrowed(run(pass_.block(entry.body)), list(ranges.assumptions)), pass_.gain
+                best, gained, small = Narrowed(run(pass_.block(entry.body)), list(ranges.assumptions)), pass_.gain, these
         if best is not None:
             out = Narrowed(best.body, list(dict.fromkeys([*(out.assumptions if out else ()), *best.assumptions])))
             entry = replace(entry, body=out.body)
     return out
+
+
+def _weights(entry: EntryPlan, flow: Flow) -> frozenset[ScalarParam]:
+    """The integer arguments that small numbers of the lanes are multiplied by, and that tell nothing of sizes or places."""
+    ranges = Ranges(entry.start, entry.step, False, entry.prologue, entry.body)
+    of: dict[Instr, frozenset[ScalarParam]] = {}  # uniform values of arguments
+    found: set[ScalarParam] = set()
+    other: set[ScalarParam] = set()
+    for node in nodes(entry.prologue, entry.body):
+        if isinstance(node, For):
+            for bound in (node.start, node.stop, node.step):
+                other |= of.get(bound, frozenset())
+        if not isinstance(node, Instr):
+            continue
+        if node.op == "arg":
+            of[node] = frozenset([node.attr]) if isinstance(node.attr, ScalarParam) and node.type == i64 else frozenset()
+        elif flow.uniform(node):
+            of[node] = frozenset().union(*(of.get(a, frozenset()) for a in node.args))
+        for k, value in enumerate(node.args):
+            if not of.get(value):
+                continue
+            if node.op == "mul" and not flow.uniform(node):
+                low, high = ranges.interval(node.args[1 - k])
+                (found if u16.min - u16.max <= low and high <= u16.max else other).update(of[value])
+            elif node.op in ("set", "load", "store", "load_flat", "store_flat", "atomic", "freeze"):
+                other |= of[value]
+    return frozenset(found - other)
 
 
 def _int(t: DType | None, more_than: int = 0) -> bool:

@@ -7,7 +7,7 @@ somewhat below what 31 bits hold, so that a neighbour's index still is such a nu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from itertools import count
 from math import inf, isfinite, isqrt, sqrt
@@ -17,14 +17,15 @@ from ..types import DType, i32, i64
 from .affine import constant
 from .walk import Walk, blocks_of, instructions, run, variables_set
 
-__all__ = ["MOST", "Assumption", "Interval", "Ranges", "fits", "loop_depth"]
+__all__ = ["MOST", "SMALL", "Assumption", "Interval", "Ranges", "fits", "loop_depth"]
 
 Interval = tuple[int, int]
-# ("arg", parameter, lowest), ("shape", array, dimension) or ("index", dimension): from -MOST, 0 or ``lowest`` on up to MOST.
+# ("arg", parameter, lowest, most), ("shape", array, dimension) or ("index", dimension): from -MOST or 0 on up to MOST.
 Assumption = tuple[object, ...]
 
 Numbers = tuple[float, float]
 MOST = i32.max - (1 << 17)
+SMALL = 32767  # of weights of bytes and shorts, in fixed point
 _STEPS_DOWN = (0, i32.min, i64.min)
 _STEPS_UP = (i32.max, i64.max)
 _PASSES = 3  # over a loop, after which a variable that is not settled may be anything
@@ -56,9 +57,12 @@ class _Launch:
 class Ranges:
     """Intervals of the integer values of ``blocks``, which run one after the other."""
 
-    def __init__(self, start: list[int | None], step: list[int | None], assume: bool, *blocks: Block) -> None:
+    def __init__(
+        self, start: list[int | None], step: list[int | None], assume: bool, *blocks: Block, small: Container[ScalarParam] = ()
+    ) -> None:
+        """``small``: arguments that are taken for numbers of 15 bits."""
         self.launch = _Launch(tuple(start), tuple(step))
-        self.assume = assume
+        self.assume, self.small = assume, small
         self.assumptions: dict[Assumption, None] = {}
         self.of: dict[Instr, Interval] = {}
         self._numbers: dict[Instr, Numbers | None] = {}  # of floats
@@ -320,17 +324,18 @@ class Ranges:
                     return of[0] * whole, of[1] * whole
         return None
 
-    def _assumed(self, key: Assumption, low: int) -> Interval:
+    def _assumed(self, key: Assumption, low: int, most: int = MOST) -> Interval:
         if not self.assume:
             return i64.min, i64.max
         self.assumptions[key] = None
-        return low, MOST
+        return low, most
 
     def _value(self, node: Instr, t: DType) -> Interval:
         op = node.op
         if op == "arg" and t == i64 and isinstance(node.attr, ScalarParam):
-            lowest = 1 if node in self._divisors else -MOST
-            return self._assumed(("arg", node.attr, lowest), lowest)
+            most = SMALL if node.attr in self.small else MOST
+            lowest = 1 if node in self._divisors else -most
+            return self._assumed(("arg", node.attr, lowest, most), lowest, most)
         if op == "shape":
             assert isinstance(node.attr, tuple)
             low, high = self._assumed(("shape", *node.attr), 0)
