@@ -20,14 +20,14 @@ it, it alone, and those after it are three loops, one after the other: one LaneL
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
 from ..ir.arith import identity
 from ..ir.nodes import ArrayParam, Block, Break, Continue, For, If, Instr, Leave, LocalArray, Node, Scope, SharedArray, Var, While
 from ..types import BOOL, DType, Layout, i64
-from .affine import constant, indices_of
+from .affine import Form, access, constant, indices_of
 from .params import EntryPlan
 from .walk import EFFECTS, Walk, blocks_of, instructions, nodes, run, variables_set
 
@@ -41,6 +41,7 @@ __all__ = [
     "bounds_of",
     "candidates",
     "convert",
+    "enough_rounds",
     "is_short",
     "neutral_operands",
     "share_locals",
@@ -126,6 +127,12 @@ def candidates(entry: EntryPlan) -> list[Candidate]:
 def bounds_of(loop: For) -> tuple[Instr, Instr]:
     """The start and the stop of a loop, or of all its parts together."""
     return loop.whole if isinstance(loop, LaneLoop) and loop.whole is not None else (loop.start, loop.stop)
+
+
+def enough_rounds(loops: Iterable[For], form: Callable[[Instr], Form], lanes: int) -> int:
+    """From how many rounds on lanes gain: elements that lie apart are gathered one by one even where few lanes are on."""
+    apart = any(i.op in _MEMORY and access(i, form).step not in (-1, 0, 1) for loop in loops for i in instructions(loop.body))
+    return max(lanes, _ROUNDS) if apart else _ROUNDS
 
 
 def is_short(loop: For) -> bool:

@@ -19,7 +19,7 @@ from .affine import access, indices_of
 from .collapse import SHORT, Pair, flat_arrays
 from .cost import collapse_flow, flow_of, iteration_ns, local_arrays, size_of
 from .interior import Inside
-from .lane_loops import ArrayPair, LaneLoop
+from .lane_loops import ArrayPair, LaneLoop, enough_rounds
 from .llvm_ahead import Ahead
 from .llvm_body import Body
 from .llvm_memory import Words
@@ -45,7 +45,6 @@ __all__ = ["EntryPrinter"]
 _ONE_COPY = 1200  # instructions of a body beyond which there is no unmasked copy
 _UNROLLED, _UNROLLED_SIZE = 4, 16  # iterations between branches of plain code, and statements of a body for which there are several
 _ALIGNED_GROUPS = 4  # groups of lanes in a row from which on the row begins with a short one, so that the others are aligned
-_ROUNDS = 8  # of loops whose rounds lanes share, from which on they gain if these are at least half of the lanes
 _STREAM_BYTES = 32 << 20  # stored by a launch, from which on the caches would not keep them
 
 
@@ -149,7 +148,9 @@ class EntryPrinter:
         w = self.w
         pairs = list(dict.fromkeys(p for pairs in self.along_rows.values() for p in pairs))
         body = self._body(entry, flow_of(entry, 1))
-        rounds, few = (max(_ROUNDS, self.lanes // 2), 1) if self.entry.by_rounds else worth(self.body.tiles, self.lanes)
+        rounds, few = (
+            (enough_rounds(self.along_rows, self.flow.form, self.lanes), 1) if self.entry.by_rounds else worth(self.body.tiles, self.lanes)
+        )
         if entry.block is not None:  # a launch is over blocks
             body.straight(entry.prologue)
             iterations = body.kept[entry.counts[-1]]
