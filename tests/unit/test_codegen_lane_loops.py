@@ -271,6 +271,53 @@ def test_what_all_rounds_read_one_of_them_may_store(shape: tuple[int, int], firs
         assert np.array_equal(held[:-1], expected[:-1]), pivot
 
 
+@tack.kernel
+def largest(a, out, where):
+    for i in range(a.shape[0]):
+        best = a[i, 0]
+        place = 0
+        for j in range(a.shape[1]):
+            if a[i, j] > best:
+                best = a[i, j]
+                place = j
+        out[i] = best
+        where[i] = place
+
+
+def test_an_element_is_loaded_once() -> None:
+    """Else a tile would be filled for each load, and the branch would gather."""
+    where = np.zeros(40, np.int32)
+    text = printed(largest, F, V[:40].copy(), where)
+    assert "%tile0" in text and "%tile1" not in text
+    a = rows(40, 50)
+    out = a[:, 0].copy()
+    largest(a, out, where)
+    assert np.array_equal(where, a.argmax(axis=1)) and np.array_equal(out, a.max(axis=1))
+
+
+def test_what_may_have_changed_is_loaded_again() -> None:
+    out = np.zeros(20, np.float32)
+    held = np.zeros((20, 2), np.float32)
+    held[:, 0] = 1.0
+
+    @tack.kernel
+    def again(x, out):
+        for i in range(out.shape[0]):
+            k = 0
+            first = x[i, k]
+            x[i, 0] = first + 1.0
+            second = x[i, k]
+            k += 1
+            third = x[i, k]
+            for _ in range(2):
+                third += x[i, k]
+                x[i, k] = 0.5
+            out[i] = first * 1000.0 + second * 100.0 + third * 10.0 + x[i, k]
+
+    again(held, out)
+    assert (out == 1000 + 200 + 5 + 0.5).all()
+
+
 @pytest.mark.parametrize("columns", [5, 16, 50, 64])
 def test_local_arrays_belong_to_an_iteration(columns: int) -> None:
     a, b = rows(20, 30), rows(30, columns)

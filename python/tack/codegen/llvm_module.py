@@ -18,6 +18,7 @@ from .llvm_text import identifier
 from .lower import LibraryCall, MathLibrary
 from .narrow import Narrowed, narrow
 from .params import EntryPlan, Plan
+from .repeated import load_once
 from .shared_math import print_function
 from .unroll import unroll_columns
 
@@ -51,6 +52,7 @@ def print_module(name: str, plan: Plan, target: Target, options: dict[str, objec
     for entry in plan.entries:
         entry.fast = fast
         if wanted != 1 and target.vector_bits >= 128 and not entry.single:
+            load_once(entry.body)
             join_in_place(entry.body)
             choose_stored(entry.body)
             unroll_columns(entry.prologue, entry.body)
