@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["all_apart", "chain", "fold", "print_rounds"]
 
+_SHORT, _SEVERAL = 16, 2  # statements of a loop that is printed several times, and how often
 _CHAINED = {"add": "fadd", "sub": "fsub", "mul": "fmul"}
 
 
@@ -30,8 +31,11 @@ def print_rounds(body: Body, node: LaneLoop) -> Walk[None]:
     w.cbr(w.op("some", f"icmp slt i64 {start}, {stop}"), check, end)
     w.start(check)
     if not body.compact:
-        enough = w.op("enough", f"icmp uge i64 {w.op('left', f'sub i64 {stop}, {start}')}, {n}")
-        w.cbr(enough, group, part)
+        if _only_adds_up(node):
+            yield _several(body, node, counter, stop)
+        now = w.op(name, f"load i64, ptr {counter}")
+        enough = w.op("enough", f"icmp uge i64 {w.op('left', f'sub i64 {stop}, {now}')}, {n}")
+        w.cbr(enough, group, rest)
         w.start(group)
         now = w.op(name, f"load i64, ptr {counter}")
         yield body.rounds(node, now, None)
@@ -39,7 +43,8 @@ def print_rounds(body: Body, node: LaneLoop) -> Walk[None]:
         w.do(f"store i64 {after}, ptr {counter}")
         w.cbr(w.op("more", f"icmp uge i64 {w.op('left', f'sub i64 {stop}, {after}')}, {n}"), group, rest)
         w.start(rest)
-        w.cbr(w.op("some", f"icmp slt i64 {after}, {stop}"), part, end)
+        now = w.op(name, f"load i64, ptr {counter}")
+        w.cbr(w.op("some", f"icmp slt i64 {now}, {stop}"), part, end)
     w.start(part)
     now = w.op(name, f"load i64, ptr {counter}")
     left = w.op("left", f"sub i64 {stop}, {now}")
@@ -49,6 +54,29 @@ def print_rounds(body: Body, node: LaneLoop) -> Walk[None]:
     w.do(f"store i64 {after}, ptr {counter}")
     w.cbr(w.op("more", f"icmp slt i64 {after}, {stop}"), part, end)
     w.start(end)
+
+
+def _only_adds_up(node: LaneLoop) -> bool:
+    """Whether rounds are so short that it matters how many there are to a branch."""
+    nodes = node.body.body
+    return len(nodes) <= _SHORT and all(isinstance(i, Instr) and i.op not in ("chain", "call", "store", "store_flat") for i in nodes)
+
+
+def _several(body: Body, node: LaneLoop, counter: str, stop: str) -> Walk[None]:
+    """Several groups of lanes to a branch, as long as there are so many."""
+    w, n, name = body.w, body.lanes, identifier(node.var.name)
+    check, several, after = (w.label(f"rounds.{x}") for x in ("check", "several", "few"))
+    w.start(check)
+    now = w.op(name, f"load i64, ptr {counter}")
+    left = w.op("left", f"sub i64 {stop}, {now}")
+    w.cbr(w.op("many", f"icmp uge i64 {left}, {_SEVERAL * n}"), several, after)
+    w.start(several)
+    for _ in range(_SEVERAL):
+        now = w.op(name, f"load i64, ptr {counter}")
+        yield body.rounds(node, now, None)
+        w.do(f"store i64 {w.op(f'{name}.up', f'add nsw i64 {now}, {n}')}, ptr {counter}")
+    w.br(check)
+    w.start(after)
 
 
 def chain(body: Body, node: Instr, mask: str | None, hint: str) -> str:
