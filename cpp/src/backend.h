@@ -78,6 +78,7 @@ struct LaunchCommand {
   std::span<const std::uint64_t> words;   ///< one per ParamSlot of the entry
   std::span<const std::int64_t> extents;  ///< iterations per dimension, 1..4 of them, all positive
   std::int64_t iterations = 0;            ///< their product
+  bool shared = true;                     ///< somebody else may update an array of it; always so of an entry without EntryPoint::alone
 };
 
 /// A started device. Calls come from any thread; the core serialises nothing. Every native failure is thrown as Error, with

@@ -35,12 +35,12 @@ class Machine {
 
   CpuDevice& cpu() { return dynamic_cast<CpuDevice&>(device->impl()); }
   std::unique_ptr<CpuModule> module(EntryFunction function, double hint = -1.0) {
-    return std::make_unique<CpuModule>(cpu().schedule(), "k", nullptr, std::vector<CpuModule::Function>{{"f", function, hint}});
+    return std::make_unique<CpuModule>(cpu().schedule(), "k", nullptr, std::vector<CpuModule::Function>{{"f", {.usual = function}, hint}});
   }
-  void launch(CpuModule& module, std::int64_t n, const void* argument = nullptr) {
+  void launch(CpuModule& module, std::int64_t n, const void* argument = nullptr, bool shared = true) {
     const std::array<std::uint64_t, 1> words{reinterpret_cast<std::uint64_t>(argument)};
     const std::array<std::int64_t, 1> extents{n};
-    cpu().launch({.module = &module, .entry = 0, .words = words, .extents = extents, .iterations = n});
+    cpu().launch({.module = &module, .entry = 0, .words = words, .extents = extents, .iterations = n, .shared = shared});
   }
 
   std::shared_ptr<Runtime> runtime;

@@ -63,6 +63,8 @@ KernelSource rich() {
                       {ParamKind::scratch, 0, 0, tack::i64}},
                      2,
                      1.25,
+                     "e0.alone",
+                     2.5,
                      128,
                      true},
                     {"e1", {}, 1, -1.0}};
@@ -111,6 +113,8 @@ void check_same(const KernelSource& a, const KernelSource& b) {
     CHECK(a.entries[i].params == b.entries[i].params);
     CHECK(a.entries[i].rank == b.entries[i].rank);
     CHECK(a.entries[i].cost_hint == b.entries[i].cost_hint);
+    CHECK(a.entries[i].alone == b.entries[i].alone);
+    CHECK(a.entries[i].locked_cost == b.entries[i].locked_cost);
     CHECK(a.entries[i].group == b.entries[i].group);
     CHECK(a.entries[i].whole_groups == b.entries[i].whole_groups);
   }

@@ -53,21 +53,62 @@ const NumpyTypes& numpy_types() {
   return types;
 }
 
+/// Whether a NumPy array's memory was allocated by NumPy for it, or for an array that it is a view of: no file, no other process's, none of
+/// another library.
+bool owns_memory(nb::handle array) {
+  const NumpyTypes& numpy = numpy_types();
+  nb::object owner = nb::borrow(array);
+  while (PyType_IsSubtype(Py_TYPE(owner.ptr()), numpy.ndarray) != 0) {
+    nb::object base = attribute(owner, "base");
+    if (!base.is_valid()) return false;
+    if (base.is_none()) {
+      const nb::object flags = attribute(owner, "flags");
+      const nb::object owns = flags.is_valid() ? attribute(flags, "owndata") : nb::object();
+      return owns.ptr() == Py_True;
+    }
+    owner = std::move(base);
+  }
+  return false;
+}
+
+KnownDevice& known_device(Device& device) {
+  State& s = state();
+  const auto known = std::find_if(s.devices.begin(), s.devices.end(), [&](const KnownDevice& k) { return k.device.get() == &device; });
+  if (known == s.devices.end()) throw Error(ErrorCode::internal, "the device '" + device.name() + "' is not known");
+  return *known;
+}
+
+std::shared_ptr<Buffer> wrap_all(const std::shared_ptr<Device>& device, bool shared) {
+  // From address 1: a null pointer is no memory. Half of the addresses: no system gives a process the other half.
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  auto* const first = reinterpret_cast<void*>(std::uintptr_t{1});
+  return Buffer::wrap(device, first, std::numeric_limits<std::size_t>::max() / 2, {}, shared);
+}
+
 }  // namespace
+
+void Arguments::find_unshared() {
+  for (std::size_t k = 0; k < foreign_.size(); ++k) {
+    ForeignArray& foreign = foreign_[k];
+    if (!foreign.numpy || !owns_memory(foreign.view->obj)) continue;
+    const Array& array = foreign.array;
+    const nb::ft_lock_guard lock(state().mutex);
+    KnownDevice& known = known_device(array.device());
+    if (!known.own_memory) known.own_memory = wrap_all(known.device, false);
+    const std::int64_t offset = array.data() - static_cast<std::byte*>(known.own_memory->pointer());
+    // Not counted, as all_memory_of() says.
+    foreign.array = Array::view({std::shared_ptr<Buffer>(), known.own_memory.get()}, array.dtype(), array.shape(), array.strides(), offset,
+                                array.read_only());
+  }
+}
 
 std::shared_ptr<Buffer> all_memory_of(Device& device) {
   State& s = state();
   const nb::ft_lock_guard lock(s.mutex);
   if (s.all_memory == nullptr || s.all_memory->device().get() != &device) {
-    const auto known = std::find_if(s.devices.begin(), s.devices.end(), [&](const KnownDevice& k) { return k.device.get() == &device; });
-    if (known == s.devices.end()) throw Error(ErrorCode::internal, "the device '" + device.name() + "' is not known");
-    if (!known->all_memory) {
-      // From address 1: a null pointer is no memory. Half of the addresses: no system gives a process the other half.
-      // NOLINTNEXTLINE(performance-no-int-to-ptr)
-      auto* const first = reinterpret_cast<void*>(std::uintptr_t{1});
-      known->all_memory = Buffer::wrap(known->device, first, std::numeric_limits<std::size_t>::max() / 2, {}, true);
-    }
-    s.all_memory = known->all_memory.get();
+    KnownDevice& known = known_device(device);
+    if (!known.all_memory) known.all_memory = wrap_all(known.device, true);
+    s.all_memory = known.all_memory.get();
   }
   // Not counted: two atomic operations for every argument would be.
   return {std::shared_ptr<Buffer>(), s.all_memory};

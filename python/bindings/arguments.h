@@ -68,6 +68,8 @@ class ForeignArrays {
   ForeignArray& add();
   /// That of a parameter, or null.
   const ForeignArray* find(std::size_t position) const noexcept;
+  std::size_t size() const noexcept { return size_; }
+  ForeignArray& operator[](std::size_t k) noexcept { return const_cast<ForeignArray&>(at(k)); }
 
  private:
   static constexpr std::size_t usual = 6;
@@ -115,6 +117,8 @@ class Arguments {
     key_[0] = reinterpret_cast<std::uintptr_t>(chosen) | (state().debugging.load(std::memory_order_relaxed) ? 1u : 0u);
     return chosen;
   }
+  /// Finds NumPy arrays whose memory is nobody else's, which kernels with atomics gain by: those count as unshared from here on.
+  void find_unshared();
   std::pair<std::size_t, std::size_t> conflict() const noexcept { return {first_, other_}; }
   /// The array of a parameter where it is no tack.Array, else null.
   const ForeignArray* foreign(std::size_t i) const noexcept { return foreign_.find(i); }

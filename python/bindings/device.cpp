@@ -101,7 +101,7 @@ nb::object device_object(Device& device) {
   const nb::ft_lock_guard lock(s.mutex);
   for (const KnownDevice& known : s.devices)
     if (known.device.get() == &device) return known.object;
-  KnownDevice known{device.shared_from_this(), {}, {}};
+  KnownDevice known{device.shared_from_this(), {}, {}, {}};
   known.object = nb::cast(known.device);
   s.devices.push_back(known);
   return known.object;

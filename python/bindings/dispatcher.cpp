@@ -95,6 +95,7 @@ PyObject* Dispatcher::run(PyObject* self, PyObject* const* slots, Arguments& arg
   if (!entry) entry = specialize(self, slots, arguments, *device);
   const Kernel& kernel = entry->kernel();
   if (kernel.launch_unchecked_if_short(arguments.values())) return Py_NewRef(Py_None);
+  if (kernel.has_atomics()) arguments.find_unshared();
   Result result;
   {
     // The decision reads no clock: the kernel's cost per iteration was measured by earlier launches.

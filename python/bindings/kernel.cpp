@@ -34,6 +34,7 @@ nb::object launch(const Kernel& kernel, const nb::sequence& args) {
     }
   }
   kernel.check(arguments.values());
+  if (kernel.has_atomics()) arguments.find_unshared();
   Result result;
   {
     const MaybeRelease release(kernel.predict(arguments.values()) > release_above_ns || kernel.waits(arguments.values()));

@@ -112,6 +112,8 @@ KernelSource kernel_source_from(nb::handle source) {
                      .params = {},
                      .rank = field<std::uint8_t>(e, "rank"),
                      .cost_hint = field<double>(e, "cost_hint"),
+                     .alone = field<std::string>(e, "alone"),
+                     .locked_cost = field<double>(e, "locked_cost"),
                      .group = field<std::uint32_t>(e, "group"),
                      .whole_groups = field<bool>(e, "whole_groups")};
     each(e, "params", [&](nb::handle p) { entry.params.push_back(slot_from(p)); });

@@ -43,6 +43,7 @@ struct KnownDevice {
   std::shared_ptr<Device> device;
   nb::object object;
   std::shared_ptr<Buffer> all_memory;  // all that it can address, for arrays of other libraries; see arguments.cpp
+  std::shared_ptr<Buffer> own_memory;  // the same, for arrays whose memory is nobody else's
 };
 
 /// Guarded by the GIL, or by `mutex` on an interpreter without one. Lives until the process ends: other threads may be launching while

@@ -9,6 +9,7 @@ import textwrap
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 from threads import at_once
 
@@ -25,6 +26,13 @@ def add(x, n):
 def scale(out, x, factor):
     for i in range(x.shape[0]):
         out[i] = x[i] * factor
+
+
+@tack.kernel
+def count(counts, sums, places):
+    for i in range(places.shape[0]):
+        tack.atomic_add(counts, places[i], 1)
+        tack.atomic_add(sums, places[i], 0.5)
 
 
 @tack.kernel
@@ -65,6 +73,30 @@ def test_threads_call_allocate_free_and_wait_at_once(device: tack.Device) -> Non
 
     at_once(8, work)
     assert total(common) == want
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["arrays of tack", "arrays of numpy"])
+def test_threads_update_the_same_elements(device: tack.Device, own: bool) -> None:
+    """No atomic is lost, however long the launches take and whoever comes while another one is alone."""
+    if not own and device.type != "cpu":
+        pytest.skip("kernels run on NumPy's arrays on the CPU alone")
+    places = (np.arange(30_000) % 11_000).astype(np.int32)
+    counts, sums = np.zeros(11_000, np.int32), np.zeros(11_000, np.float32)
+    arrays = [tack.array(counts), tack.array(sums)] if own else [counts, sums]
+    at = [tack.array(places[:n]) if own else places[:n] for n in (30, 3_000, 30_000)]
+
+    def work(n: int) -> None:
+        with device:
+            for step in range(ROUNDS):
+                count(*arrays, at[(n + step) % 3])
+
+    at_once(4, work)
+    if own:
+        counts, sums = (a.numpy() for a in arrays)
+    rounds = [sum((n + step) % 3 == k for n in range(4) for step in range(ROUNDS)) for k in range(3)]
+    want = sum(r * np.bincount(p, minlength=11_000) for r, p in zip(rounds, (places[:30], places[:3_000], places), strict=True))
+    assert np.array_equal(counts, want)
+    assert np.array_equal(sums, want / 2)
 
 
 def test_threads_with_devices_of_their_own(device: tack.Device) -> None:
@@ -145,6 +177,39 @@ def test_kernels_and_arrays_cross_to_spawned_processes(device: tack.Device, tmp_
     environment = {**os.environ, "TACK_CACHE_DIR": str(tmp_path / "cache")}
     run = subprocess.run([sys.executable, "-W", "error", str(program)], env=environment, capture_output=True, text=True, timeout=200)
     assert run.stdout == "tack.i16 [0, 4, 8, 12, 16]\ntack.i16 [0, 8, 16]\ntack.i16 [0, 4, 8, 12, 16]\n", run.stderr
+
+
+COUNTING = """
+    import sys
+    import time
+    import numpy as np
+    import tack
+
+    @tack.kernel
+    def count(counts, n):
+        for i in range(n):
+            tack.atomic_add(counts, i % counts.shape[0], 1)
+
+    memory = np.memmap(sys.argv[1], np.int64, "r+")
+    counts, others = memory[:-2], memory[-2:]
+    count(counts, 0)
+    others[int(sys.argv[2])] = 1
+    while not others.all():
+        time.sleep(0.001)
+    for _ in range(100):
+        count(counts, counts.shape[0])
+"""
+
+
+def test_processes_update_the_same_elements(tmp_path: Path) -> None:
+    """Memory that other processes see is updated by atomics that hold there too."""
+    program, memory = tmp_path / "counting.py", tmp_path / "counts"
+    program.write_text(textwrap.dedent(COUNTING))
+    np.zeros(20_002, np.int64).tofile(memory)  # more than a private table holds
+    environment = {**os.environ, "TACK_CPU_THREADS": "1"}
+    runs = [subprocess.Popen([sys.executable, str(program), str(memory), str(k)], env=environment) for k in range(2)]
+    assert [run.wait(200) for run in runs] == [0, 0]
+    assert (np.fromfile(memory, np.int64)[:-2] == 200).all()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")

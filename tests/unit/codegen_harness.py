@@ -212,10 +212,12 @@ class Program:
         self.tracker = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
         for entry in self.source.entries:
             self.tracker.export_symbol(entry.symbol)
+            if entry.alone:
+                self.tracker.export_symbol(entry.alone)
         self.tracker = self.tracker.link(self.jit, f"k{next(_serial)}")
-        self.functions = [
-            ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(self.tracker[e.symbol]) for e in self.source.entries
-        ]
+        function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+        self.functions = [function(self.tracker[e.symbol]) for e in self.source.entries]
+        self.alone = [function(self.tracker[e.alone or e.symbol]) for e in self.source.entries]  # for launches that are not cut
 
     def __call__(self, *args: Any, cuts: tuple[float, ...] = ()) -> Any:
         source = self.source
@@ -303,8 +305,9 @@ class Program:
                 }[slot.kind]()
                 words[k] = np.int64(number).astype(np.uint64) if number >= 0 else np.uint64(number + (1 << 64))
         edges = sorted({0, total, *(min(total, int(c * total) if isinstance(c, float) else c) for c in cuts)})
+        function = (self.functions if cuts else self.alone)[step.entry]
         for low, high in itertools.pairwise(edges):
-            self.functions[step.entry](words.ctypes.data, low, high)
+            function(words.ctypes.data, low, high)
 
 
 _serial = itertools.count()

@@ -236,7 +236,9 @@ def test_threads() -> None:
     n = 400_000
     values, places = random_of(T.u32, n), np.random.default_rng(9).integers(0, 50, n).astype(np.int32)
     got = np.zeros(50, np.uint32)
-    threads = [threading.Thread(target=program, args=(got, values[k::4].copy(), places[k::4].copy())) for k in range(4)]
+    threads = [
+        threading.Thread(target=program, args=(got, values[k::4].copy(), places[k::4].copy()), kwargs={"cuts": CUTS}) for k in range(4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -85,6 +85,9 @@ struct EntryPoint {
   std::vector<ParamSlot> params;  ///< its words, in order
   std::uint8_t rank = 1;          ///< dimensions of its index range, 1..4
   double cost_hint = -1.0;        ///< estimated ns per iteration; negative: unknown (loops with run-time bounds)
+  std::string alone = {};         ///< CPU: of an entry with atomics, the same without locked instructions, for launches that run on one
+                                  ///< thread while nobody else updates their arrays; empty for an entry without
+  double locked_cost = 1.0;       ///< of such an entry: how many times as long an iteration takes with locked instructions, by estimate
   std::uint32_t group = 0;        ///< GPUs: threads of a group; 0 is Capabilities::block
   bool whole_groups = false;      ///< GPUs: an iteration is a whole group, not a thread: the grid is `iterations` groups, in x. Otherwise
                                   ///< it is ceil(iterations / group) groups, and the threads beyond the last iteration have to stop
@@ -217,6 +220,8 @@ class TACK_API Kernel {
   const std::shared_ptr<Device>& device() const noexcept { return device_; }
   bool from_cache() const noexcept { return from_cache_; }
   std::vector<EntryStatistics> statistics() const;
+  /// Whether it gains by arrays that nobody else updates meanwhile, see EntryPoint::alone.
+  bool has_atomics() const noexcept;
 
   /// Predicted run time of a launch in ns, cheap and without a clock; used to decide whether to release the GIL.
   double predict(std::span<const Argument> arguments) const noexcept;

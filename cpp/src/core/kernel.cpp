@@ -211,6 +211,7 @@ class KernelCall {
     command.words = {words, plan_.entries[step.entry].size()};
     command.extents = {ranges.extents.data(), step.rank};
     command.iterations = ranges.iterations;
+    command.shared = !step.alone || is_shared();
     try {
       kernel_.device()->queue().launch(command);
     } catch (const Error& error) {
@@ -233,6 +234,8 @@ Kernel::Kernel(std::shared_ptr<Device> device, KernelSource source, std::unique_
 Kernel::~Kernel() { device_->queue().retire(std::move(module_)); }
 
 std::vector<EntryStatistics> Kernel::statistics() const { return module_->statistics(); }
+
+bool Kernel::has_atomics() const noexcept { return plan_->alone; }
 
 bool Kernel::launch_unchecked_if_short(std::span<const Argument> arguments) const {
   const Plan& plan = *plan_;

@@ -243,6 +243,8 @@ Kernel::Plan::Plan(const KernelSource& kernel_source, const Capabilities& capabi
       range.step = step.step.empty() ? constant(1) : value_of(step.step[d]);
       plan.unit = plan.unit && is_constant(range.start, 0) && is_constant(range.step, 1);
     }
+    plan.alone = step.kind == Step::Kind::launch && !source.entries[step.entry].alone.empty();
+    alone = alone || plan.alone;
     if (step.kind == Step::Kind::launch || step.kind == Step::Kind::check)
       plan.max_iterations = max_iterations_of(source.entries[step.entry], step.kind == Step::Kind::launch, capabilities);
     if (uses_sequence(step.start) || uses_sequence(step.stop) || uses_sequence(step.step))

@@ -86,6 +86,7 @@ struct Kernel::Plan {
     std::uint32_t entry = 0;
     std::uint32_t match = 0;
     std::uint8_t rank = 1;
+    bool alone = false;                // of a launch: the entry has code for being alone
     bool unit = true;                  // all ranges start at 0 and step by 1
     bool varying = false;              // a sequence: something in it depends on a sequence's variable
     std::uint64_t max_iterations = 0;  // of a launch and of a check; 0: none
@@ -117,6 +118,7 @@ struct Kernel::Plan {
   const bool queued;
   const bool stack_scratch;  // the device can use the launching thread's memory as scratch
   bool simple = false;       // one launch, no scratch, no records
+  bool alone = false;        // one of the steps' is
   DirectLaunch direct;       // of a simple kernel
   std::size_t max_words = 0;
   std::vector<StepPlan> steps;

@@ -14,7 +14,7 @@ namespace tack {
 namespace {
 
 constexpr std::string_view magic = "tack";
-constexpr std::uint32_t version = 4;  // of this format; any other is refused, and a cache entry of it made anew
+constexpr std::uint32_t version = 5;  // of this format; any other is refused, and a cache entry of it made anew
 
 class Writer {
  public:
@@ -165,6 +165,8 @@ void write(Writer& out, const EntryPoint& entry) {
   });
   out.u8(entry.rank);
   out.f64(entry.cost_hint);
+  out.string(entry.alone);
+  out.f64(entry.locked_cost);
   out.u32(entry.group);
   out.u8(entry.whole_groups ? 1 : 0);
 }
@@ -181,6 +183,8 @@ EntryPoint read_entry(Reader& in) {
   });
   entry.rank = in.u8();
   entry.cost_hint = in.f64();
+  entry.alone = in.string();
+  entry.locked_cost = in.f64();
   entry.group = in.u32();
   entry.whole_groups = in.boolean();
   return entry;

@@ -133,6 +133,7 @@ Device& RuntimeImpl::device(std::string_view text_spec, const DeviceOptions& opt
   if (Device* known = find()) return *known;  // another thread has started it meanwhile
 
   std::unique_ptr<DeviceImpl> impl = kind.open(*this, index, options);
+  if (impl->capabilities().queued) updates.never_alone();  // it works while the CPU does, maybe on the same memory
   auto data = std::make_unique<Device::Data>(owner, kind, *impl, name);
   data->type = spec.type;
   data->index = index;

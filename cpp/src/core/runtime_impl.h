@@ -12,6 +12,7 @@
 #include "backend.h"
 #include "core/disk_cache.h"
 #include "core/log.h"
+#include "core/updates.h"
 #include "tack/runtime.hpp"
 
 namespace tack {
@@ -25,6 +26,7 @@ class RuntimeImpl {
   const Config config;
   Log log;
   DiskCache cache;  // disabled when TACK_CACHE=0
+  Updates updates;  // by launches on the CPU
 
   /// The installed compiler; throws Error(unavailable) that says how to get one when there is none.
   std::vector<std::byte> compile_cpu(const CompileRequest& request);

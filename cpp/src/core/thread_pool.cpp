@@ -68,13 +68,6 @@ Chunk chunk_at(std::uint32_t c, std::uint32_t pieces, std::uint32_t threads) noe
 /// compares this number with the one it started under. The one mutable global that pools need; fork offers no other way.
 std::atomic<std::uint32_t> fork_count{0};
 
-void watch_forks() {
-  [[maybe_unused]] static const bool watching = [] {
-    thread_host::at_fork_in_child([] { fork_count.fetch_add(1, std::memory_order_relaxed); });
-    return true;
-  }();
-}
-
 /// What others see of a worker: whether it sleeps, and where it runs.
 ///
 /// A virtual machine's scheduler takes an idle processor, which its host has put to sleep, for a busy one, and wakes a worker on the
@@ -398,12 +391,20 @@ struct ThreadPool::State {
   std::atomic<Crew*> crew;
 };
 
+std::uint32_t forks() noexcept {
+  [[maybe_unused]] static const bool watching = [] {
+    thread_host::at_fork_in_child([] { fork_count.fetch_add(1, std::memory_order_relaxed); });
+    return true;
+  }();
+  return fork_count.load(std::memory_order_relaxed);
+}
+
 ThreadPool::ThreadPool(int threads) {
   if (threads < 1) {
     throw Error(ErrorCode::invalid_argument, "A CPU pool of " + std::to_string(threads) +
                                                  " threads was asked for; give 1 or more (1 runs everything on the calling thread).");
   }
-  watch_forks();
+  static_cast<void>(forks());  // are counted from now on
   state_ = std::make_unique<State>(threads);
 }
 

@@ -29,6 +29,9 @@ class ThreadPool {
   std::unique_ptr<State> state_;
 };
 
+/// How many forks led to this process, since somebody first asked or made a pool. A child has none of its parent's threads.
+std::uint32_t forks() noexcept;
+
 /// Physical cores that this process may run on (affinity and cgroup limits counted); at least 1.
 int physical_cores();
 

@@ -21,7 +21,7 @@ from .tiles import MOVES, find_tiles, tiled_accesses
 from .uniform import Flow, analyse
 from .walk import Walk, instructions, nodes, run
 
-__all__ = ["MOST_LANES", "choose_lanes", "collapse_flow", "flow_of", "iteration_ns", "share_rounds", "size_of"]
+__all__ = ["MOST_LANES", "choose_lanes", "collapse_flow", "flow_of", "iteration_ns", "locked_cost", "share_rounds", "size_of"]
 
 MOST_LANES = 64
 _LOCAL_BYTES = 1 << 16  # local arrays of all lanes together
@@ -30,8 +30,9 @@ _MANY_ROUNDS = 64  # of one between arguments and lengths, where loops are compa
 _SLOW = {"div": 4.0, "sqrt": 6.0, "quot": 8.0, "rem": 8.0, "frem": 20.0, "call": 30.0, "freeze": 0.0}
 _NS = 0.25  # of a simple scalar operation
 _NS_PER_BYTE = 0.06  # of memory, streamed
-_ATOMIC = 24.0  # in simple operations
+_ATOMIC, _LOCKED = 4.0, 24.0  # in simple operations: by a launch that is alone, as those of one thread mostly are, and beside others
 _PRIVATE, _PRIVATE_LANE = 4.0, 2.0  # of an atomic that a table replaces: among other scalar code, and of one lane
+_TURN = 8.0  # of a lane that takes its turn at an atomic
 _FOLDED_LANE = 6.0  # of an atomic with one element for all lanes: floats are added in turn
 _GATHER, _SCATTER = 5.0, 6.0  # of one lane; what a scalar load or store costs is 1
 _WOVEN = 4.0  # of one column where whole rows are stored
@@ -40,6 +41,7 @@ _SLOW_GATHER = 10.0  # without AVX-512, but in code that lanes leave one by one,
 _MASKED_LANE = 4.0  # of one lane of a masked store
 _CHAIN = 2.0  # of one lane
 _CLEARLY = 0.8  # of the time of another way, from which on lanes share inner loops: what is known of these is coarse
+_APART, _ASTRAY = 1.5, 3.0  # how many rounds lanes take over those of one, where they leave a loop one by one; by what memory tells
 _COLUMNS = 4  # assumed of a short dimension whose length is not known
 
 
@@ -56,6 +58,7 @@ class _Tally:
     often: float = _ROUNDS  # rounds of a loop between arguments and lengths
     scalar: float = 0.0
     vector: float = 0.0
+    atomics: float = 0.0  # how many, without those that tables replace
     by_bits: dict[int, float] = field(default_factory=dict)
 
 
@@ -196,12 +199,17 @@ def _weigh(block: Block, flow: Flow, rounds: float, idle: float, vector_bits: in
         elif isinstance(node, LaneLoop):
             yield _weigh(node.body, flow, rounds * _often(node, tally), idle / _shared(node, flow.lanes), vector_bits, tally)
         elif isinstance(node, For | While):
-            inner = min(1.5 * idle, flow.lanes) if node in flow.divergent else idle
+            inner = min((_ASTRAY if _asks_memory(node) else _APART) * idle, flow.lanes) if node in flow.divergent else idle
             often = rounds * _often(node, tally)
             if isinstance(node, While):
                 yield _weigh(node.test, flow, often, inner, vector_bits, tally)
             yield _weigh(node.body, flow, often, inner, vector_bits, tally)
             yield _weigh(node.orelse, flow, rounds, idle, vector_bits, tally)
+
+
+def _asks_memory(loop: For | While) -> bool:
+    """Whether a loop ends by what it finds in an array, such as a place in a hash table: lanes then leave it at any time."""
+    return isinstance(loop, While) and any(i.op in ("load", "load_flat") for i in instructions(loop.test))
 
 
 def _often(loop: For | While, tally: _Tally) -> float:
@@ -236,7 +244,7 @@ def _weigh_one(instr: Instr, flow: Flow, rounds: float, idle: float, vector_bits
         return
     lanes = flow.lanes
     if instr.op == "chain":
-        tally.vector += _CHAIN * rounds
+        tally.vector += _CHAIN * rounds * idle
         return
     if instr.op in ("load", "load_flat", "store", "store_flat", "atomic"):
         array, _ = indices_of(instr)
@@ -246,11 +254,13 @@ def _weigh_one(instr: Instr, flow: Flow, rounds: float, idle: float, vector_bits
             tally.scalar += (_PRIVATE if array in tally.private else _ATOMIC) * rounds
             if array in tally.private:
                 tally.vector += _PRIVATE_LANE * rounds
-            elif one_element(instr, flow, tally.used):
+                return
+            tally.atomics += rounds
+            if one_element(instr, flow, tally.used):
                 tally.vector += (_ATOMIC / lanes + _FOLDED_LANE) * rounds
                 tally.by_bits[bits] = tally.by_bits.get(bits, 0.0) + rounds
             else:
-                tally.vector += (_ATOMIC + 6.0) * rounds
+                tally.vector += (_ATOMIC + _TURN) * rounds
             return
         tally.scalar += rounds
         if step == 0 and not isinstance(array, ScratchArray):
@@ -275,7 +285,8 @@ def _weigh_one(instr: Instr, flow: Flow, rounds: float, idle: float, vector_bits
             tally.vector += rounds * (gather if instr.op in ("load", "load_flat") else _SCATTER)
         return
     weight = _SLOW.get(str(instr.attr) if instr.op == "math" else instr.op, 1.0)
-    tally.scalar += weight * rounds
+    if not _changes_width(instr):  # of integers: an address or a load does that for nothing
+        tally.scalar += weight * rounds
     if flow.form(instr) is not None:
         tally.vector += weight * rounds * idle / lanes
         return
@@ -291,6 +302,17 @@ def _weigh_one(instr: Instr, flow: Flow, rounds: float, idle: float, vector_bits
         tally.vector += weight * rounds * idle * max(1.0, lanes * bits / vector_bits) / lanes
     if bits > 1:
         tally.by_bits[bits] = tally.by_bits.get(bits, 0.0) + rounds
+
+
+def locked_cost(entry: EntryPlan) -> float:
+    """How many times as long an iteration takes where other threads run the same."""
+    tally = _tally(entry, 1, 128)
+    return 1.0 + tally.atomics * (_LOCKED - _ATOMIC) / max(1.0, tally.scalar)
+
+
+def _changes_width(instr: Instr) -> bool:
+    of = instr.args[0].type if instr.op == "cast" else None
+    return of is not None and of.is_int and instr.type is not None and instr.type.is_int
 
 
 def iteration_ns(entry: EntryPlan, flow: Flow, private: Container[Array] = ()) -> float:
@@ -322,7 +344,7 @@ def _ns(instr: Instr, flow: Flow, private: Container[Array]) -> float:
     if instr.op in ("const", "arg", "shape", "get", "set", "index", "sequence"):
         return 0.0
     if instr.op == "atomic":
-        return (_PRIVATE if indices_of(instr)[0] in private else _ATOMIC) * _NS
+        return (_PRIVATE if indices_of(instr)[0] in private else _LOCKED) * _NS
     if instr.op in ("load", "load_flat", "store", "store_flat"):
         array, _ = indices_of(instr)
         if isinstance(array, ScratchArray):

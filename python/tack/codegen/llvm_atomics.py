@@ -1,4 +1,8 @@
-"""Prints atomics: one by one, lane by lane, or one for all lanes; and what the kinds of them have in common."""
+"""Prints atomics: one by one, lane by lane, or one for all lanes; and what the kinds of them have in common.
+
+A launch that no other one updates memory beside does without locked instructions. An entry with atomics is told by ``ALONE``, which
+is the same for all of a piece: a branch that is always predicted costs next to nothing, and the code is there once.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +14,40 @@ from ..ir.nodes import ArrayParam, Instr, ScratchArray
 from ..types import DType
 from .affine import Access, access, indices_of
 from .llvm_text import identifier, literal, llvm_type, suffix
+from .params import EntryPlan
 from .uniform import Flow
+from .walk import instructions
 
 if TYPE_CHECKING:
     from .llvm_memory import Memory
     from .llvm_tables import Tables
 
-__all__ = ["KINDS", "Atomics", "neutral", "one_element"]
+__all__ = ["ALONE", "KINDS", "Atomics", "alone_symbol", "neutral", "one_element", "signatures"]
 
+ALONE = "%alone"  # i1, a parameter of all functions that atomics are printed into
 # What combines two operands of one kind.
 KINDS = {"add": "add", "sub": "add", "and": "and", "or": "or", "xor": "xor", "min": "min", "max": "max"}
 _ATOMIC_INT = {"add": "add", "sub": "sub", "and": "and", "or": "or", "xor": "xor", "exchange": "xchg"}
+
+
+def alone_symbol(entry: EntryPlan) -> str:
+    """Of an entry's code for launches that are alone; empty where it has no atomics."""
+    return f"{entry.symbol}.alone" if any(i.op == "atomic" for i in instructions(entry.body)) else ""
+
+
+def signatures(symbol: str, alone: str, inner: bool) -> tuple[str, list[str]]:
+    """The first line of an entry's function, and what follows the function: with ``alone``, the two that call it. ``inner``: the entry's
+    function calls it."""
+    parameters = "ptr noalias readonly %words, i64 %begin, i64 %end"
+    if not alone:
+        return f"define {'internal ' if inner else ''}void @{symbol}({parameters}) #0 {{", []
+    if inner:
+        return f"define internal void @{symbol}({parameters}, i1 {ALONE}) #0 {{", []
+    both = [
+        f"define void @{name}({parameters}) #0 {{\n  call fastcc void @{symbol}.run({parameters}, i1 {value})\n  ret void\n}}\n"
+        for name, value in ((symbol, "false"), (alone, "true"))
+    ]
+    return f"define internal fastcc void @{symbol}.run({parameters}, i1 {ALONE}) #4 {{", both
 
 
 def one_element(instr: Instr, flow: Flow, used: set[Instr]) -> bool:
@@ -116,7 +143,8 @@ class Atomics:
             value = self.w.op("minus", f"fneg {vt} {value}")
         value = self._counted("add", dtype, value, mask)
         name = f"llvm.vector.reduce.fadd.{suffix(dtype, n)}"
-        self._exchange_loop(dtype, at, lambda old: self.arithmetic.call("new", name, t, [(t, old), (vt, value)]), hint)
+        change = lambda old: self.arithmetic.call("new", name, t, [(t, old), (vt, value)])  # noqa: E731
+        self._either(dtype, at, change, lambda: self._exchange_loop(dtype, at, change, hint), hint)
 
     def _turns(
         self, instr: Instr, kind: str, array: ArrayParam, split: Access, operands: tuple[Instr, ...], mask: str | None, hint: str
@@ -169,6 +197,41 @@ class Atomics:
 
     def one(self, kind: str, dtype: DType, at: str, operands: list[str], hint: str) -> str:
         """One scalar atomic, relaxed; answers the old value."""
+        return self._either(
+            dtype, at, lambda old: self._changed(kind, dtype, old, operands), lambda: self._locked(kind, dtype, at, operands, hint), hint
+        )
+
+    def _either(self, dtype: DType, at: str, change: Callable[[str], str], locked: Callable[[], str], hint: str) -> str:
+        """Changes an element, alone or among others; answers the old value. ``change``: the new value; ``locked``: does it by an atomic."""
+        w, t = self.w, llvm_type(dtype)
+        before = w.once("before", f"alloca {t}, align 8")
+        alone, others, done = w.label("alone"), w.label("others"), w.label("updated")
+        w.cbr(ALONE, alone, others)
+        w.start(alone)
+        old = w.op(hint, f"load {t}, ptr {at}, align {dtype.itemsize}")
+        w.do(f"store {t} {change(old)}, ptr {at}, align {dtype.itemsize}")
+        w.do(f"store {t} {old}, ptr {before}, align 8")
+        w.br(done)
+        w.start(others)
+        w.do(f"store {t} {locked()}, ptr {before}, align 8")
+        w.br(done)
+        w.start(done)
+        return w.op(hint, f"load {t}, ptr {before}, align 8")
+
+    def _changed(self, kind: str, dtype: DType, old: str, operands: list[str]) -> str:
+        """What an atomic makes of an old value."""
+        w, t, value = self.w, llvm_type(dtype), operands[0]
+        if kind == "exchange":
+            return value
+        if kind == "cas":
+            bits = f"i{dtype.bits}"
+            pair = [w.op("bits", f"bitcast {t} {v} to {bits}") for v in (old, value)] if dtype.is_float else [old, value]
+            return w.op("new", f"select i1 {w.op('same', f'icmp eq {bits} {pair[0]}, {pair[1]}')}, {t} {operands[1]}, {t} {old}")
+        if kind in ("min", "max"):
+            return self.arithmetic.minmax(kind, dtype, 1, old, value, "new")
+        return w.op("new", f"{'f' if dtype.is_float else ''}{kind} {t} {old}, {value}")
+
+    def _locked(self, kind: str, dtype: DType, at: str, operands: list[str], hint: str) -> str:
         w, t, bits = self.w, llvm_type(dtype), f"i{dtype.bits}"
         align = f"align {dtype.itemsize}"
         if kind == "cas":

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from ..ir.source import EntryPoint
 from ..ir.target import Target
 from .carried import split_carried
-from .cost import choose_lanes, flow_of, share_rounds
+from .cost import choose_lanes, flow_of, locked_cost, share_rounds
 from .interior import Inside, find_interior
 from .joins import choose_stored, join_in_place
 from .llvm_division import Division, lane_function
@@ -68,7 +68,9 @@ def print_module(name: str, plan: Plan, target: Target, options: dict[str, objec
             calls |= body.calls
             math_calls |= body.math_calls
             divisions |= body.divisions
-        module.entries.append(EntryPoint(entry.symbol, list(entry.slots.order), 1 if entry.reductions else entry.rank, printer.cost))
+        rank = 1 if entry.reductions else entry.rank
+        locked = locked_cost(entry) if printer.alone else 1.0
+        module.entries.append(EntryPoint(entry.symbol, list(entry.slots.order), rank, printer.cost, printer.alone, locked))
         module.lanes = max(module.lanes, lanes)
     x86_bits = target.vector_bits if target.arch.startswith("x86-64") else 0
     for call, lanes in math_calls:
@@ -87,6 +89,7 @@ def print_module(name: str, plan: Plan, target: Target, options: dict[str, objec
         "",
         f"attributes #0 = {{ nounwind {machine} }}",
         *(["attributes #1 = { nounwind noinline }", "attributes #2 = { cold }"] if calls else []),
+        *([f"attributes #4 = {{ noinline nounwind {machine} }}"] if any(e.alone for e in module.entries) else []),
         *([f"attributes #3 = {{ noinline nosync nounwind willreturn memory(none) {machine} }}"] if math_calls else []),
         "!0 = !{i32 1}",
         "",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from ..ir.nodes import Block, Instr, Node, ScratchArray, Var
 from ..types import BOOL, i64
 from .lane_loops import SharedLocal
+from .llvm_atomics import ALONE
 from .llvm_body import WORDS, Body
 from .llvm_memory import Words
 from .llvm_ops import Arithmetic
@@ -23,8 +24,9 @@ __all__ = ["Pieces"]
 class Pieces:
     """Those of one entry. ``functions``: their text, in order of their ends."""
 
-    def __init__(self, symbol: str, division: Division) -> None:
-        self.symbol, self.division = symbol, division
+    def __init__(self, symbol: str, division: Division, told: bool) -> None:
+        """``told``: the functions are told whether the launch is alone, as atomics want to know."""
+        self.symbol, self.division, self.told = symbol, division, told
         self.groups: dict[Block, list[Node | Piece]] = division.groups
         self.functions: list[str] = []
 
@@ -96,6 +98,9 @@ class _PieceBody(Body):
         self.loops = list(outer.loops)
         self.parameters = ["ptr noalias readonly %words"]
         self.arguments = ["ptr %words"]
+        if pieces.told:
+            self.parameters.append(f"i1 {ALONE}")
+            self.arguments.append(f"i1 {ALONE}")
         self._given: dict[tuple[str, str], str] = {}
         self._copies: list[tuple[str, str, str]] = []  # (type, pointer, copy) of what is written back
         self._handed: list[tuple[Instr, str, str]] = []  # (value, type, place)

@@ -21,6 +21,7 @@ from .cost import collapse_flow, flow_of, iteration_ns, local_arrays, size_of
 from .interior import Inside
 from .lane_loops import ArrayPair, LaneLoop, enough_rounds
 from .llvm_ahead import Ahead
+from .llvm_atomics import ALONE, alone_symbol, signatures
 from .llvm_body import Body
 from .llvm_memory import Words
 from .llvm_names import value_names
@@ -71,6 +72,7 @@ class EntryPrinter:
         if narrowed is not None:
             entry = replace(entry, body=narrowed.body)
         self.entry, self.lanes, self.target = entry, lanes, target
+        self.alone = alone_symbol(entry)
         self.each = 1 if entry.by_rounds else lanes  # iterations that the body is printed for
         self.declare = declare
         self.w = Writer()
@@ -84,7 +86,7 @@ class EntryPrinter:
         self.arithmetic = arithmetic
         self.body = self._body(self.entry, self.flow)
         division = None if once else divide((entry.prologue, entry.body), self.flow, root)
-        self.pieces = self.body.divided = None if division is None else Pieces(entry.symbol, division)
+        self.pieces = self.body.divided = None if division is None else Pieces(entry.symbol, division, bool(self.alone))
         if division is not None:  # the pieces hand on what single statements use
             self.body.memory.whole = {}
         self.reductions = Accumulators(self.body, entry.reductions, self.each) if entry.reductions else None
@@ -117,7 +119,8 @@ class EntryPrinter:
         self.bodies.append(body)
         return body
 
-    def function(self, linkage: str = "") -> str:
+    def function(self, inner: bool = False) -> str:
+        """``inner``: called by another one alone."""
         w = self.w
         w.lines = []
         done = w.label("exit")
@@ -139,9 +142,9 @@ class EntryPrinter:
         about = [f";   words[{k}]: {text}" for k, text in sorted(self.words.about.items())]
         rounds = f", {self.lanes} rounds of inner loops" if self.entry.by_rounds else ""
         head = [f"; {self.each} iteration{'s' if self.each > 1 else ''}{rounds} at a time", *about]
-        signature = f"define {linkage}void @{self.entry.symbol}(ptr noalias readonly %words, i64 %begin, i64 %end) #0 {{"
+        signature, both = signatures(self.entry.symbol, self.alone, inner)
         pieces = [] if self.pieces is None else self.pieces.functions
-        return "\n".join([*pieces, *self.versions, *head, signature, "entry:", *w.entry, *w.lines, "}", ""])
+        return "\n".join([*pieces, *self.versions, *head, signature, "entry:", *w.entry, *w.lines, "}", "", *both])
 
     def _plain(self, entry: EntryPlan, done: str) -> None:
         """The body for launches that are better run one iteration at a time."""
@@ -175,9 +178,10 @@ class EntryPrinter:
 
     def _version(self, version: EntryPrinter, done: str) -> None:
         """Leaves the launch to another version."""
-        self.versions.append(version.function("internal "))
+        self.versions.append(version.function(inner=True))
         self.bodies += version.bodies
-        self.w.do(f"call void @{version.entry.symbol}(ptr %words, i64 %begin, i64 %end)")
+        told = f", i1 {ALONE}" if version.alone else ""
+        self.w.do(f"call void @{version.entry.symbol}(ptr %words, i64 %begin, i64 %end{told})")
         self.w.br(done)
 
     def _interior(self, inside: Inside, done: str) -> None:

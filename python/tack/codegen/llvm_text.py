@@ -61,7 +61,7 @@ class Writer:
         self.entry: list[str] = []  # of the entry block: what is computed once, in front of everything
         self.lines: list[str] = []
         self.open = True
-        self._names: dict[str, int] = {"words": 1, "begin": 1, "end": 1, "entry": 1}  # the parameters and the first block
+        self._names: dict[str, int] = {"words": 1, "begin": 1, "end": 1, "alone": 1, "entry": 1}  # the parameters and the first block
 
     def _new(self, hint: str) -> str:
         n = self._names.get(hint, 0)

@@ -31,6 +31,8 @@ class EntryPoint:
     params: list[ParamSlot]
     rank: int = 1
     cost_hint: float = -1.0  # estimated ns per iteration; negative: unknown
+    alone: str = ""  # CPU, of an entry with atomics: the same without locked instructions, for a launch that no other one updates beside
+    locked_cost: float = 1.0  # of such an entry: how many times as long an iteration takes with locked instructions, by estimate
     group: int = 0  # GPUs: threads of a group; 0 is the device's `block`
     whole_groups: bool = False  # GPUs: an iteration is a whole group; else the grid is ceil(iterations / group) groups
 

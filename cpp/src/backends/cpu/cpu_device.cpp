@@ -52,7 +52,7 @@ LinkedObject link(RuntimeImpl& runtime, std::span<const std::byte> binary, const
 CpuModule::CpuModule(Schedule& schedule, std::string kernel, std::shared_ptr<const void> code, const std::vector<Function>& functions)
     : ModuleImpl(std::move(kernel)), schedule_(schedule), code_(std::move(code)) {
   entries_.reserve(functions.size());
-  for (const Function& function : functions) entries_.push_back(std::make_unique<Entry>(function));
+  for (const Function& function : functions) entries_.push_back(std::make_unique<Entry>(function, schedule.threads()));
 }
 
 std::vector<EntryStatistics> CpuModule::statistics() const {
@@ -76,14 +76,16 @@ double CpuModule::predict(std::uint32_t entry, std::int64_t iterations) const no
 DirectLaunch CpuModule::direct(std::uint32_t entry) noexcept {
   const auto run = [](void* context, const std::uint64_t* words, std::int64_t iterations) noexcept {
     Entry& e = *static_cast<Entry*>(context);
-    return Schedule::run_if_short(e.cost, e.function.address, words, iterations);
+    return Schedule::run_if_short(e.cost, e.function.code, words, iterations);
   };
+  // Where others may update the same memory, a launch has to look after them.
+  if (entries_[entry]->function.code.alone != nullptr) return {};
   return {run, entries_[entry].get()};
 }
 
-void CpuModule::launch(std::uint32_t entry, const std::uint64_t* words, std::int64_t iterations) {
-  Entry& e = *entries_[entry];
-  schedule_.run(e.cost, e.function.address, words, iterations);
+void CpuModule::launch(const LaunchCommand& command) {
+  Entry& e = *entries_[command.entry];
+  schedule_.run(e.cost, e.function.code, command.words.data(), command.iterations, command.shared);
 }
 
 // --- CpuDevice ---------------------------------------------------------------------------------------------------------------------
@@ -144,30 +146,36 @@ std::unique_ptr<ModuleImpl> CpuDevice::load(std::span<const std::byte> binary, c
                                              "', which this processor cannot run. Compile it for '", capabilities_.arch, "'."));
   }
   std::vector<std::string> symbols;
-  symbols.reserve(source.entries.size());
-  for (const EntryPoint& entry : source.entries) symbols.push_back(entry.symbol);
+  for (const EntryPoint& entry : source.entries) {
+    symbols.push_back(entry.symbol);
+    if (!entry.alone.empty()) symbols.push_back(entry.alone);
+  }
   LinkedObject code = link(runtime_, binary, source.name, symbols);
   std::vector<CpuModule::Function> functions;
   functions.reserve(source.entries.size());
-  for (std::size_t i = 0; i < source.entries.size(); ++i) {
-    const EntryPoint& entry = source.entries[i];
+  std::size_t next = 0;
+  const auto found = [&]() -> EntryFunction {
+    const std::size_t i = next++;
     if (code.functions[i] == nullptr) {
       throw Error({.code = ErrorCode::corrupt,
-                   .message = text("Kernel '", source.name, "': its machine code has no function '", entry.symbol,
+                   .message = text("Kernel '", source.name, "': its machine code has no function '", symbols[i],
                                    "'. Compile it again; should that not help, please report it."),
                    .backend = "cpu",
                    .operation = "load object",
                    .native_code = 0,
                    .native_name = {}});
     }
-    functions.push_back({entry.symbol, reinterpret_cast<EntryFunction>(code.functions[i]), entry.cost_hint});
+    return reinterpret_cast<EntryFunction>(code.functions[i]);
+  };
+  for (const EntryPoint& entry : source.entries) {
+    EntryCode both{.usual = found()};
+    if (!entry.alone.empty()) both.alone = found();
+    functions.push_back({entry.symbol, both, entry.cost_hint, entry.locked_cost});
   }
   return std::make_unique<CpuModule>(schedule_, source.name, std::move(code.owner), functions);
 }
 
-void CpuDevice::launch(const LaunchCommand& command) {
-  static_cast<CpuModule*>(command.module)->launch(command.entry, command.words.data(), command.iterations);
-}
+void CpuDevice::launch(const LaunchCommand& command) { static_cast<CpuModule*>(command.module)->launch(command); }
 
 // --- The backend -------------------------------------------------------------------------------------------------------------------
 

@@ -26,8 +26,9 @@ class CpuModule final : public ModuleImpl {
  public:
   struct Function {
     std::string symbol;
-    EntryFunction address = nullptr;
+    EntryCode code;
     double cost_hint = -1.0;  ///< as EntryPoint::cost_hint
+    double locked_cost = 1.0;
   };
   /// `code` owns the functions' code; null when something else does.
   CpuModule(Schedule& schedule, std::string kernel, std::shared_ptr<const void> code, const std::vector<Function>& functions);
@@ -35,11 +36,12 @@ class CpuModule final : public ModuleImpl {
   std::vector<EntryStatistics> statistics() const override;
   double predict(std::uint32_t entry, std::int64_t iterations) const noexcept override;
   DirectLaunch direct(std::uint32_t entry) noexcept override;
-  void launch(std::uint32_t entry, const std::uint64_t* words, std::int64_t iterations);
+  void launch(const LaunchCommand& command);
 
  private:
   struct Entry {
-    explicit Entry(const Function& f) : function(f), cost(f.cost_hint) {}
+    Entry(const Function& f, int threads)
+        : function(f), cost(f.cost_hint, f.code.alone == nullptr ? 0.0 : f.locked_cost / static_cast<double>(threads)) {}
     const Function function;
     EntryCost cost;
   };

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "core/log.h"
 #include "core/runtime_impl.h"
 #include "core/text.h"
+#include "core/updates.h"
 
 namespace tack::cpu {
 namespace {
@@ -30,6 +32,8 @@ constexpr double arrival_ns = 300000;  // within which woken workers get process
 constexpr double wake_ns = 1000;       // between the decision to wake them and that launch's start, at most
 constexpr double piece_ns = 20000, smallest_piece_ns = 2000;
 constexpr int pieces_per_thread = 4;
+constexpr double alone_ns = 1e6;  // how long a launch that is alone keeps others waiting
+constexpr std::int64_t most_iterations = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t line_iterations = 64;  // pieces of cheap iterations start at multiples: no two threads store to one cache line
 constexpr double first_measure_ns = 1e7, last_measure_ns = 1e10, measure_growth = 10;
 constexpr double busy_measure_ns = 2.5e8;                 // after a machine turned out to be too busy: what 8 ms are 3 % of
@@ -65,9 +69,14 @@ std::int64_t grain_for(std::int64_t n, double ns_per_iteration, int threads) noe
 
 // --- EntryCost ---------------------------------------------------------------------------------------------------------------------
 
-EntryCost::EntryCost(double hint) noexcept : hint_(std::isfinite(hint) ? hint : -1.0), short_below_(short_iterations(hint_)) {
+EntryCost::EntryCost(double hint, double threads_ratio) noexcept
+    : hint_(std::isfinite(hint) ? hint : -1.0), locks_(threads_ratio > 0), short_below_(short_iterations(hint_)) {
   for (std::atomic<float>& ns : ns_) ns.store(-1.0f, std::memory_order_relaxed);
   for (std::atomic<float>& ns : previous_) ns.store(-1.0f, std::memory_order_relaxed);
+  if (threads_ratio > useless_ratio) {  // not worth trying at once: a spell without threads first
+    ratio_.store(static_cast<float>(retry_ratio), std::memory_order_relaxed);
+    hold_off_.store(first_spell, std::memory_order_relaxed);
+  }
 }
 
 double EntryCost::predict(std::int64_t iterations) const noexcept {
@@ -133,7 +142,7 @@ void EntryCost::ran_parallel(std::int64_t iterations, double busy_ns) noexcept {
 
 void EntryCost::compared(std::int64_t iterations, double wall_ns) noexcept {
   const double serial_ns = predict(iterations);
-  if (varies() || !(serial_ns > 0) || serial_ns == unknown) return;
+  if ((varies() && !locks_) || !(serial_ns > 0) || serial_ns == unknown) return;
   const double old = static_cast<double>(ratio_.load(std::memory_order_relaxed));
   const double now = std::min(wall_ns / serial_ns, worst_ratio);
   double ratio = old + (std::min(now, interrupted_ratio) - old) / 8;
@@ -162,7 +171,8 @@ bool EntryCost::holding_off() noexcept {
 
 /// What a piece needs to run; shared by all threads of one launch.
 struct Schedule::Launch {
-  EntryFunction function;
+  EntryCode code;
+  bool shared;
   const std::uint64_t* words;
   const TickClock& clock;
   std::int64_t first = 0;                    // pieces are counted from here
@@ -178,15 +188,21 @@ void Schedule::run_piece(void* context, std::int64_t begin, std::int64_t end) {
   Launch& launch = *static_cast<Launch*>(context);
   const DefaultFloatMode mode;
   const std::uint64_t start = launch.clock.now();
-  launch.function(launch.words, launch.first + begin, launch.first + end);
+  launch.code.usual(launch.words, launch.first + begin, launch.first + end);
   const std::uint64_t stop = launch.clock.now();
   if (stop > start) launch.busy_ticks.fetch_add(stop - start, std::memory_order_relaxed);
 }
 
-void Schedule::run(EntryCost& cost, EntryFunction function, const std::uint64_t* words, std::int64_t iterations) {
-  if (run_if_short(cost, function, words, iterations)) [[likely]]
+void Schedule::run(EntryCost& cost, const EntryCode& code, const std::uint64_t* words, std::int64_t iterations, bool shared) {
+  if (run_if_short(cost, code, words, iterations)) [[likely]]
     return;
-  Launch launch{.function = function, .words = words, .clock = clock_};
+  Launch launch{.code = code, .shared = shared, .words = words, .clock = clock_};
+  if (cost.certainly_short(iterations)) {
+    const DefaultFloatMode mode;
+    run_here(launch, 0, iterations, 0.0);
+    cost.count_serial();
+    return;
+  }
   std::int64_t begin = 0;
   double serial_ns = cost.predict(iterations);
   if (threads() > 1 && iterations > 1) {
@@ -205,11 +221,33 @@ void Schedule::run(EntryCost& cost, EntryFunction function, const std::uint64_t*
   cost.serial.fetch_add(1, std::memory_order_relaxed);
 }
 
+/// Runs [begin, end) on this thread; without locked instructions while nobody else updates the same memory. `ns_per_iteration`: as far as
+/// is known.
+void Schedule::run_here(const Launch& launch, std::int64_t begin, std::int64_t end, double ns_per_iteration) noexcept {
+  if (launch.code.alone == nullptr) [[likely]] {
+    launch.code.usual(launch.words, begin, end);
+    return;
+  }
+  Updates::Part part(runtime_.updates, !launch.shared);
+  // What an iteration takes may not be known: from one to ever more.
+  auto step =
+      ns_per_iteration < unknown ? static_cast<std::int64_t>(std::clamp(alone_ns / std::max(ns_per_iteration, 1e-6), 1.0, 4e18)) : 1;
+  if (step >= line_iterations) step -= step % line_iterations;  // whole vectors of lanes
+  while (begin < end && part.alone()) {
+    const std::int64_t length = std::min(step, end - begin);
+    const std::uint64_t start = clock_.now();
+    launch.code.alone(launch.words, begin, begin + length);
+    begin += length;
+    if (begin < end && clock_.between(start, clock_.now()) < alone_ns / 8) step = std::min(step, most_iterations / 4) * 4;
+  }
+  if (begin < end) launch.code.usual(launch.words, begin, end);
+}
+
 /// Runs [begin, end) on this thread and learns from it.
 void Schedule::run_timed(EntryCost& cost, const Launch& launch, std::int64_t begin, std::int64_t end) {
   const DefaultFloatMode mode;
   const std::uint64_t start = clock_.now();
-  launch.function(launch.words, begin, end);
+  run_here(launch, begin, end, cost.predict(end - begin) / static_cast<double>(end - begin));
   const std::uint64_t stop = clock_.now();
   cost.ran_serial(end - begin, clock_.between(start, stop));
   last_end_.store(stop, std::memory_order_relaxed);
@@ -223,7 +261,7 @@ std::int64_t Schedule::probe(EntryCost& cost, const Launch& launch, std::int64_t
   for (std::int64_t step = 1; done < iterations; step *= 4) {
     const std::int64_t end = std::min(done + step, iterations);
     const std::uint64_t start = clock_.now();
-    launch.function(launch.words, done, end);
+    run_here(launch, done, end, 0.0);
     const double ns = clock_.between(start, clock_.now());
     const auto length = static_cast<double>(end - done);
     done = end;
@@ -272,6 +310,8 @@ bool Schedule::proves_nothing(std::uint64_t start, double busy_ns, double wall_n
 }
 
 void Schedule::run_parallel(EntryCost& cost, Launch& launch, std::int64_t begin, std::int64_t end, double ns_per_iteration) {
+  std::optional<Updates::Part> part;
+  if (launch.code.alone != nullptr) part.emplace(runtime_.updates, false);
   const std::int64_t n = end - begin;
   launch.first = begin;
   const std::uint64_t start = clock_.now();

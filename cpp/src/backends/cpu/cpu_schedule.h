@@ -22,13 +22,19 @@ namespace tack::cpu {
 
 /// The machine code of an entry: iterations [begin, end) of the row-major linear index range.
 using EntryFunction = void (*)(const std::uint64_t* words, std::int64_t begin, std::int64_t end);
+struct EntryCode {
+  EntryFunction usual = nullptr;
+  EntryFunction alone = nullptr;  ///< as EntryPoint::alone; null for an entry without atomics
+};
 
 /// What one entry's iterations cost, by launch size, since the same loop runs at another speed in cache than out of it.
 /// Lock-free: concurrent launches may lose one another's samples, never see a torn one.
 class EntryCost {
  public:
   /// `hint`: the compiler's estimate in ns per iteration; negative for an entry whose cost depends on values, which is then always timed.
-  explicit EntryCost(double hint) noexcept;
+  /// `threads_ratio`: of an entry that one thread may run without locks, how long threads, which need them, take over that one, by
+  /// estimate; 0 for other entries.
+  explicit EntryCost(double hint, double threads_ratio = 0.0) noexcept;
 
   /// Expected ns of `iterations` on one thread; infinity while nothing is known.
   double predict(std::int64_t iterations) const noexcept;
@@ -67,6 +73,7 @@ class EntryCost {
   static constexpr int classes = 11;     // launch sizes by powers of 64
   static constexpr int first_spell = 4;  // launches
   const double hint_;
+  const bool locks_;                // threads need locked instructions, one does not
   const std::int64_t short_below_;  // fewer iterations are short even if the hint is far off; 0 without a hint
   std::array<std::atomic<float>, classes> ns_;
   std::array<std::atomic<float>, classes> previous_;  // the last sample as it was
@@ -95,21 +102,22 @@ class Schedule {
 
   int threads() const noexcept { return pool_.threads(); }
   /// Runs a launch that is certainly short on the calling thread; false, and nothing done, when it is not.
-  static bool run_if_short(EntryCost& cost, EntryFunction function, const std::uint64_t* words, std::int64_t iterations) noexcept {
-    if (!cost.certainly_short(iterations)) return false;
+  static bool run_if_short(EntryCost& cost, const EntryCode& code, const std::uint64_t* words, std::int64_t iterations) noexcept {
+    if (code.alone != nullptr || !cost.certainly_short(iterations)) return false;
     const DefaultFloatMode mode;
-    function(words, 0, iterations);
+    code.usual(words, 0, iterations);
     cost.count_serial();
     return true;
   }
-  /// Runs one launch; returns when it is done. Every piece runs in the default floating-point mode.
-  void run(EntryCost& cost, EntryFunction function, const std::uint64_t* words, std::int64_t iterations);
+  /// Runs one launch; returns when it is done. Every piece runs in the default floating-point mode. `shared`: as LaunchCommand has it.
+  void run(EntryCost& cost, const EntryCode& code, const std::uint64_t* words, std::int64_t iterations, bool shared);
   /// Measured fan-out costs; measures (2 to 8 ms, once) if that has not been done and there are threads to fan out to.
   FanOutCost fan_out();
 
  private:
   struct Launch;
   static void run_piece(void* context, std::int64_t begin, std::int64_t end);
+  void run_here(const Launch& launch, std::int64_t begin, std::int64_t end, double ns_per_iteration) noexcept;
   void run_timed(EntryCost& cost, const Launch& launch, std::int64_t begin, std::int64_t end);
   std::int64_t probe(EntryCost& cost, const Launch& launch, std::int64_t iterations);
   bool worth_threads(EntryCost& cost, double serial_ns, std::uint64_t now);
