@@ -165,3 +165,23 @@ def test_threads() -> None:
     for thread in threads:
         thread.join()
     assert got[0] == x.sum()
+
+
+def test_code_for_a_launch_that_is_alone() -> None:
+    """The same function, told so: the code is there once. Entries without atomics have none."""
+    source = build_source(total("add", T.f32), target(simd=1), no_math)
+    entry = source.entries[0]
+    assert entry.alone == f"{entry.symbol}.alone"
+    assert entry.locked_cost > 2
+    for symbol, told in ((entry.symbol, "false"), (entry.alone, "true")):
+        assert re.search(
+            rf"define void @{re.escape(symbol)}\([^\n]*\n  call fastcc void @{entry.symbol}\.run\([^\n]*, i1 {told}\)", source.text
+        )
+    assert source.text.count("br i1 %alone, ") == source.text.count("cmpxchg") + source.text.count("atomicrmw")
+    build = Build("plain")
+    x = build.array("x", T.f32)
+    with build.parallel((x, 0)) as (i,):
+        build.store(x, build.load(x, i), i)
+    plain = build_source(build.kernel, target(), no_math)
+    assert (plain.entries[0].alone, plain.entries[0].locked_cost) == ("", 1.0)
+    assert "%alone" not in plain.text
