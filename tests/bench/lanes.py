@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -22,25 +21,10 @@ import tack
 
 sys.path.insert(0, str(Path(__file__).parent))
 from data import CASES, f32, ints  # noqa: E402
+from lane_kernels import MORE, case, random  # noqa: E402
 from peers import tack_  # noqa: E402
 
 BOUND = 1.05
-Make = Callable[[], tuple[Any, ...]]
-MORE: dict[str, tuple[Callable[..., None], Make]] = {}
-
-
-def case(make: Make) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """A kernel's function, with what makes its arguments; outputs come first."""
-
-    def add(function: Callable[..., None]) -> Callable[..., None]:
-        MORE[function.__name__.replace("_", " ")] = (function, make)
-        return function
-
-    return add
-
-
-def random(n: int, high: int, seed: int, dtype: str) -> np.ndarray:
-    return np.random.default_rng(seed).integers(0, high, n).astype(dtype)
 
 
 @case(lambda: (np.zeros(1 << 18, "i4"), np.sort(f32(1 << 16)), f32(1 << 18, seed=1)))

@@ -15,14 +15,15 @@ import tack
 
 LEVELS = ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"]
 
-# Every kind of code that lanes have: masks, loops that lanes leave one by one, gathers, bytes, 64-bit integers, divisions, mathematics.
+# Every kind of code that lanes have: masks, loops that lanes leave one by one, gathers, bytes, 64-bit integers, divisions, mathematics, and
+# multiply-adds, which are rounded once where no instruction does it too.
 PROGRAM = """
 import hashlib, json
 import numpy as np
 import tack
 
 @tack.kernel(exact=True)  # levels below x86-64-v3 have no fma, so that only exact kernels give the same bits on all
-def everything(out, counts, small, x, index, limit, by):
+def everything(out, counts, small, fused, x, y, z, index, limit, by):
     for i in range(out.shape[0]):
         v = x[i]
         k = 0
@@ -31,6 +32,7 @@ def everything(out, counts, small, x, index, limit, by):
             k += 1
         counts[i] = k * 3 - i % by + (i * 7) // by + index[i] // (k + 1)
         small[i] = small[i] + small[(i + k) % small.shape[0]]
+        fused[i] = tack.fma(x[i], y[i], z[i])
         out[i] = min(max(v, x[index[i]]), 40.0) + tack.exp(-x[i] * x[i]) + tack.sin(x[i]) * tack.erf(x[i])
 
 rng = np.random.default_rng(3)
@@ -38,12 +40,17 @@ n = 501
 x = rng.normal(0, 2, n).astype("f4")
 x[:5] = [np.nan, 0.0, -0.0, np.inf, 1e-40]
 index = rng.integers(0, n, n).astype("i4")
+y = rng.normal(0, 2, n).astype("f4") * np.float32(2.0) ** rng.integers(-126, 100, n).astype("f4")
+with np.errstate(all="ignore"):  # sums near 0, near the middle between two numbers, and of very different sizes
+    z = -(x * y) * (1 + rng.integers(-2, 3, n) * np.float32(2.0**-23)) + y * np.float32(2.0) ** rng.integers(-60, 20, n).astype("f4")
 digest = hashlib.sha256()
 for limit in (20, 1 << 40):
     out, counts, small = np.zeros(n, "f4"), np.zeros(n, "i8"), np.arange(n).astype("u1")
-    everything(out, counts, small.copy(), x, index, limit, 13)
+    fused = np.zeros(n, "f4")
+    everything(out, counts, small.copy(), fused, x, y, z, index, limit, 13)
+    fused[np.isnan(fused)] = np.nan
     out[np.isnan(out)] = np.nan  # of any sign
-    for a in (out, counts, small):
+    for a in (out, counts, small, fused):
         digest.update(a.tobytes())
 device = tack.get_default_device()
 print(json.dumps({"arch": device.arch, "digest": digest.hexdigest(), "compiled": device.compiled, "loaded": device.loaded}))

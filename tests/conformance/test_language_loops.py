@@ -288,3 +288,22 @@ def test_loops_over_tuples_are_unrolled(device: tack.Device) -> None:
         expected[10] = -56 + 200
         expected[11] = 12
         assert filled(text, 12, n, WEIGHTS=(1, 2, 5, 7)) == expected
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i4"])
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_loops_to_a_zero(dtype: str, lanes: int) -> None:
+    """LLVM makes a call of ``strlen`` or ``wcslen`` of such a loop, if it may; there is none to call."""
+    rows = np.ones((9, 40), dtype)
+    lengths = np.arange(9) * 4
+    rows[np.arange(9), lengths] = 0
+    text = """
+    @tack.kernel(simd=LANES)
+    def k(out, rows):
+        for i in range(rows.shape[0]):
+            n = 0
+            while rows[i, n] != 0:
+                n += 1
+            out[i] = n
+    """
+    assert filled(text, 9, rows, LANES=lanes) == lengths.tolist()

@@ -170,14 +170,20 @@ def sweep(a, out):
         (sweep, (F, F.copy())),
         (multiply, (F, F.T.copy(), F.copy())),
         (accumulate, (F, F.T.copy(), F.copy())),
-        (collect, (F, F.T.copy(), F.copy())),
     ],
-    ids=["bias", "relax", "sweep", "multiply", "accumulate", "collect"],
+    ids=["bias", "relax", "sweep", "multiply", "accumulate"],
 )
 def test_independent_rounds_are_shared_by_lanes(kernel: Any, args: tuple[Any, ...], bits: int) -> None:
     text = printed(kernel, *args, bits=bits)
     assert by_rounds(text)
     assert bits == 128 or not moves_elements(text)  # without instructions for masked elements, what is left of a row goes lane by lane
+
+
+def test_rounds_that_add_to_a_local_array_are_shared() -> None:
+    """Where registers are shorter, iterations that have an array each are faster."""
+    text = printed(collect, F, F.T.copy(), F.copy())
+    assert by_rounds(text)
+    assert not moves_elements(text)
 
 
 @pytest.mark.parametrize("bits", [256, 512])

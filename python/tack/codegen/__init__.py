@@ -14,12 +14,12 @@ from .dialects import dialect_of
 from .llvm_module import Module, print_module
 from .llvm_text import identifier
 from .lower import MathLibrary
+from .machine import NO_FMA
 from .params import argument_specs, plan
 
 __all__ = ["MathLibrary", "build_source"]
 
 _ADDRESSES = frozenset({"pointer", "scratch", "records"})  # words that are buffers of their own where kernels bind buffers
-_NO_FMA = ("x86-64", "x86-64-v2")  # where a fused multiply-add would be a library call
 
 
 def build_source(kernel: Kernel, target: Target, math: MathLibrary) -> KernelSource:
@@ -31,7 +31,7 @@ def build_source(kernel: Kernel, target: Target, math: MathLibrary) -> KernelSou
     dialect = dialect_of(target.backend)
     if dialect is None and target.backend != "cpu":
         raise UnsupportedError(f"Kernel '{kernel.name}': no code generator for {target.title}", kernel=kernel.name)
-    contract = not kernel.options.get("exact") and target.arch not in _NO_FMA
+    contract = not kernel.options.get("exact") and target.arch not in NO_FMA
     planned = plan(kernel, f"tack_{identifier(kernel.name)}", math, contract, target.debug)
     module: Module | Text
     options = ""

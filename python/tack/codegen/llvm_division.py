@@ -32,9 +32,9 @@ def divide(body: Body, node: Instr, hint: str) -> str:
     assert t is not None
     if is_stepped(body.flow.form(x), body.flow.uniform(y), t):
         return _stepped(body, node, x, y, t, hint)
+    if constant(y) is not None and (t.bits <= 32 or not body.arithmetic.wide_conversions):  # LLVM multiplies instead
+        return body.arithmetic.emit(node, body.lanes, [body.values.vector(x), body.values.vector(y)], hint)
     if t.bits <= 32:
-        if constant(y) is not None:  # LLVM multiplies instead
-            return body.arithmetic.emit(node, body.lanes, [body.values.vector(x), body.values.vector(y)], hint)
         return _through_floats(body, node.op, t, f64 if t.bits == 32 else f32, body.values.vector(x), body.values.vector(y), hint)
     return _wide(body, node, x, y, t, hint)
 

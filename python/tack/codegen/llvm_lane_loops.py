@@ -8,7 +8,7 @@ from ..ir.nodes import ArrayParam, Instr
 from ..types import Layout
 from .lane_loops import ArrayPair, LaneLoop, neutral_operands
 from .llvm_reduce import fold_two
-from .llvm_text import Writer, identifier, llvm_type, suffix
+from .llvm_text import Writer, identifier, llvm_type
 from .walk import Walk
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def chain(body: Body, node: Instr, mask: str | None, hint: str) -> str:
     for lane in range(n):
         items = [v if n == 1 else w.op("item", f"extractelement {vt} {v}, i64 {lane}") for v in vectors]
         if node.attr == "fma":
-            total = body.arithmetic.call(hint, f"llvm.fma.{suffix(dtype)}", t, [(t, items[0]), (t, items[1]), (t, total)])
+            total = body.arithmetic.fma(dtype, 1, [items[0], items[1], total], hint)
         else:
             total = w.op(hint, f"{_CHAINED[node.attr]} {t} {total}, {items[0]}")
     return total

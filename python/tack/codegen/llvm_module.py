@@ -15,14 +15,18 @@ from .llvm_ops import Arithmetic
 from .llvm_printer import EntryPrinter
 from .llvm_records import functions as record_functions
 from .llvm_text import identifier
-from .lower import LibraryCall, MathLibrary
+from .lower import LibraryCall, MathLibrary, copy_block
+from .machine import Machine
 from .narrow import Narrowed, narrow
 from .params import EntryPlan, Plan
 from .repeated import load_once
 from .shared_math import print_function
 from .unroll import unroll_columns
+from .walk import instructions, run
 
 __all__ = ["Module", "print_module"]
+
+_NO_CALLS = '"no-builtin-strlen" "no-builtin-wcslen"'  # that LLVM makes of loops; the runtime offers memset and the like
 
 
 @dataclass(slots=True)
@@ -49,19 +53,24 @@ def print_module(name: str, plan: Plan, target: Target, options: dict[str, objec
     calls: set[str] = set()  # functions that write records
     math_calls: dict[tuple[LibraryCall, int], None] = {}
     divisions: dict[Division, None] = {}
+    vectors = Machine.of(target)
     for entry in plan.entries:
         entry.fast = fast
+        untouched = entry.body  # for plain code, which is better off without what follows
         if wanted != 1 and target.vector_bits >= 128 and not entry.single:
+            entry.body = run(copy_block(entry.body, {i: i for i in instructions(entry.prologue)}, {}))
             load_once(entry.body)
             join_in_place(entry.body)
             choose_stored(entry.body)
             unroll_columns(entry.prologue, entry.body)
-            share_rounds(entry, target.vector_bits, wanted)
+            share_rounds(entry, vectors, wanted)
             split_carried(entry.body, {r.var for r in entry.reductions}, lambda entry=entry: flow_of(entry, 2))  # type: ignore[misc]
         by_lanes = wanted != 1 and target.vector_bits >= 128
         narrowed = _narrowed(entry) if by_lanes else None
-        lanes = choose_lanes(entry if narrowed is None else replace(entry, body=narrowed.body), target.vector_bits, wanted)
-        inside = _inside(entry, target, wanted) if by_lanes and not plan.stops else None
+        lanes = choose_lanes(entry if narrowed is None else replace(entry, body=narrowed.body), vectors, wanted)
+        inside = _inside(entry, vectors, wanted) if by_lanes and not plan.stops else None
+        if lanes == 1 and inside is None:
+            entry.body, entry.plain = untouched, None
         printer = EntryPrinter(entry, narrowed if lanes > 1 else None, lanes, target, declare, plan.stops, inside)
         functions.append(printer.function())
         for body in printer.bodies:
@@ -72,9 +81,8 @@ def print_module(name: str, plan: Plan, target: Target, options: dict[str, objec
         locked = locked_cost(entry) if printer.alone else 1.0
         module.entries.append(EntryPoint(entry.symbol, list(entry.slots.order), rank, printer.cost, printer.alone, locked))
         module.lanes = max(module.lanes, lanes)
-    x86_bits = target.vector_bits if target.arch.startswith("x86-64") else 0
     for call, lanes in math_calls:
-        text, found = print_function(call, lanes, math, lambda w: Arithmetic(w, declare, fast, x86_bits))
+        text, found = print_function(call, lanes, math, lambda w: Arithmetic(w, declare, fast, target))
         functions.append(text)
         divisions |= found
     functions += [lane_function(*division) for division in divisions]
@@ -87,9 +95,9 @@ def print_module(name: str, plan: Plan, target: Target, options: dict[str, objec
     tail = [
         *declarations.values(),
         "",
-        f"attributes #0 = {{ nounwind {machine} }}",
+        f"attributes #0 = {{ nounwind {_NO_CALLS} {machine} }}",
         *(["attributes #1 = { nounwind noinline }", "attributes #2 = { cold }"] if calls else []),
-        *([f"attributes #4 = {{ noinline nounwind {machine} }}"] if any(e.alone for e in module.entries) else []),
+        *([f"attributes #4 = {{ noinline nounwind {_NO_CALLS} {machine} }}"] if any(e.alone for e in module.entries) else []),
         *([f"attributes #3 = {{ noinline nosync nounwind willreturn memory(none) {machine} }}"] if math_calls else []),
         "!0 = !{i32 1}",
         "",
@@ -104,11 +112,11 @@ def _narrowed(entry: EntryPlan) -> Narrowed | None:
     return narrow(entry, lambda entry: flow_of(entry, 2))
 
 
-def _inside(entry: EntryPlan, target: Target, wanted: int) -> Inside | None:
+def _inside(entry: EntryPlan, vectors: Machine, wanted: int) -> Inside | None:
     interior = find_interior(entry)
     if interior is None:
         return None
     narrowed = _narrowed(replace(entry, body=interior.body))
     inner = replace(entry, body=interior.body if narrowed is None else narrowed.body)
-    lanes = choose_lanes(inner, target.vector_bits, wanted)
+    lanes = choose_lanes(inner, vectors, wanted)
     return Inside(interior, inner, lanes, [] if narrowed is None else narrowed.assumptions) if lanes > 1 else None

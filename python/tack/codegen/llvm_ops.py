@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..ir.nodes import Instr
-from ..types import DType
+from ..ir.target import Target
+from ..types import DType, f32, f64, i64
 from .llvm_text import Writer, literal, llvm_type, suffix
+from .machine import NO_FMA
 
 __all__ = ["INSIDE", "Arithmetic"]
 
@@ -31,12 +33,15 @@ _MATH = {
 
 class Arithmetic:
     """``declare`` notes an intrinsic's declaration; ``fast`` puts LLVM's fast flag on float operations. ``wide_conversions``: the machine
-    converts between vectors of 64-bit integers and floats. ``x86_bits``: of its registers, 0 on other machines."""
+    converts between vectors of 64-bit integers and floats. ``x86_bits``: of its registers, 0 on other machines. ``fused``: it has a
+    multiply-add."""
 
-    def __init__(self, writer: Writer, declare: Callable[[str, str], None], fast: bool, x86_bits: int = 0) -> None:
+    def __init__(self, writer: Writer, declare: Callable[[str, str], None], fast: bool, target: Target) -> None:
         self.numbers: set[Instr] = set()  # that are never NaN
-        self.x86_bits = x86_bits
-        self.wide_conversions = x86_bits == 512
+        self.x86_bits = target.vector_bits if target.arch.startswith("x86-64") else 0
+        self.target = target
+        self.fused = target.arch not in NO_FMA
+        self.wide_conversions = self.x86_bits == 512
         self.w = writer
         self.declare = declare
         self.fast = "fast " if fast else ""
@@ -87,7 +92,7 @@ class Arithmetic:
             if op == "abs":
                 return self.call(hint, f"llvm.fabs.{suffix(of, lanes)}", t, [(t, args[0])], self.fast)
             if op == "fma":
-                return self.call(hint, f"llvm.fma.{suffix(of, lanes)}", t, [(t, a) for a in args], self.fast)
+                return self.fma(of, lanes, args, hint)
             return w.op(hint, f"{_FLOAT[op]} {self.fast}{t} {args[0]}, {args[1]}")
         if op == "neg":
             return w.op(hint, f"sub {t} {self.splat(of, lanes, 0)}, {args[0]}")
@@ -99,6 +104,36 @@ class Arithmetic:
             return w.op(hint, f"xor {t} {args[0]}, {self.splat(of, lanes, -1 if of.is_int else True)}")
         name = _INT.get(op) or (_SIGNED if of.is_signed else _UNSIGNED)[op]
         return w.op(hint, f"{name} {t} {args[0]}, {args[1]}")
+
+    def fma(self, of: DType, lanes: int, args: list[str], hint: str) -> str:
+        """a * b + c, rounded once."""
+        t = llvm_type(of, lanes)
+        if of.bits == 32 and not self.fused:
+            return self._fma_through_f64(lanes, args, hint)
+        return self.call(hint, f"llvm.fma.{suffix(of, lanes)}", t, [(t, a) for a in args], self.fast)
+
+    def _fma_through_f64(self, lanes: int, args: list[str], hint: str) -> str:
+        """Where no instruction does it, and LLVM calls a function for each lane. The product is exact in f64. Of the sum the error is
+        found; where there is one, the sum is cut short and made odd, so that rounding it again is the same as rounding once."""
+        w, t, wide = self.w, llvm_type(f32, lanes), llvm_type(f64, lanes)
+        bits = llvm_type(i64, lanes)
+        a, b, c = (w.op(f"{hint}.wide", f"fpext {t} {v} to {wide}") for v in args)
+        product = w.op(f"{hint}.product", f"fmul {wide} {a}, {b}")
+        total = w.op(f"{hint}.total", f"fadd {wide} {product}, {c}")
+        part = w.op(f"{hint}.part", f"fsub {wide} {total}, {product}")
+        rest = w.op(f"{hint}.rest", f"fsub {wide} {total}, {part}")
+        errors = [w.op(f"{hint}.error", f"fsub {wide} {x}, {y}") for x, y in ((product, rest), (c, part))]
+        error = w.op(f"{hint}.error", f"fadd {wide} {errors[0]}, {errors[1]}")
+        as_bits, side = (w.op(f"{hint}.bits", f"bitcast {wide} {v} to {bits}") for v in (total, error))
+        apart = w.op(f"{hint}.apart", f"xor {bits} {as_bits}, {side}")
+        beyond = w.op(f"{hint}.beyond", f"lshr {bits} {apart}, {self.splat(i64, lanes, 63)}")  # whether the sum was rounded away from zero
+        cut = w.op(f"{hint}.cut", f"sub {bits} {as_bits}, {beyond}")
+        odd = w.op(f"{hint}.odd", f"or {bits} {cut}, {self.splat(i64, lanes, 1)}")
+        size = self.call(f"{hint}.size", f"llvm.fabs.{suffix(f64, lanes)}", wide, [(wide, error)])
+        inexact = w.op(f"{hint}.inexact", f"fcmp ogt {wide} {size}, {self.splat(f64, lanes, 0.0)}")  # nor infinite or NaN
+        cond = "i1" if lanes == 1 else f"<{lanes} x i1>"
+        result = w.op(f"{hint}.bits", f"select {cond} {inexact}, {bits} {odd}, {bits} {as_bits}")
+        return w.op(hint, f"fptrunc {wide} {w.op(f'{hint}.once', f'bitcast {bits} {result} to {wide}')} to {t}")
 
     def minmax(self, op: str, dtype: DType, lanes: int, a: str, b: str, hint: str, number: bool = False) -> str:
         """The number rather than a NaN; of equals the first. ``number``: the first is known to be one."""

@@ -84,7 +84,7 @@ class _PieceBody(Body):
     def __init__(self, pieces: Pieces, outer: Body, piece: Piece) -> None:
         w = Writer()
         of = outer.arithmetic
-        arithmetic = Arithmetic(w, of.declare, bool(of.fast), of.x86_bits)
+        arithmetic = Arithmetic(w, of.declare, bool(of.fast), of.target)
         arithmetic.numbers = of.numbers
         words = Words(w, outer.words.slots)
         words.about = outer.words.about

@@ -32,6 +32,7 @@ from .llvm_rows import leading_stores, row_lengths, whole_rows
 from .llvm_tables import Tables, private_arrays, used_values
 from .llvm_text import Writer
 from .llvm_versions import all_fit, has_interior, prefers_plain
+from .machine import Machine
 from .narrow import Narrowed
 from .numbers import never_nan
 from .params import EntryPlan
@@ -81,9 +82,8 @@ class EntryPrinter:
         root = {r.var for r in entry.reductions}
         self.flow: Flow = flow_of(entry, lanes)
         self.words = Words(self.w, entry.slots)
-        arithmetic = Arithmetic(self.w, declare, entry.fast, target.vector_bits if target.arch.startswith("x86-64") else 0)
+        self.arithmetic = arithmetic = Arithmetic(self.w, declare, entry.fast, target)
         self.used = used_values(entry.prologue, entry.body)
-        self.arithmetic = arithmetic
         self.body = self._body(self.entry, self.flow)
         division = None if once else divide((entry.prologue, entry.body), self.flow, root)
         self.pieces = self.body.divided = None if division is None else Pieces(entry.symbol, division, bool(self.alone))
@@ -91,15 +91,14 @@ class EntryPrinter:
             self.body.memory.whole = {}
         self.reductions = Accumulators(self.body, entry.reductions, self.each) if entry.reductions else None
         self.size = size_of(entry)
-        x86 = target.arch.startswith("x86-64")
-        rows = x86 and not entry.by_rounds and not once
+        rows = arithmetic.x86_bits > 0 and not entry.by_rounds and not once
         self.stream = streamed_store(entry, self.flow) if rows and not stops else None  # a failed check leaves past the fence
         self.anchor = self.stream or (anchor(entry, self.flow) if rows and target.vector_bits >= 256 else None)
         self.body.memory.leading = leading_loads(entry, self.flow) | leading_stores(instructions(entry.body), self.flow)
         far = far_accesses(entry) if lanes == 1 and self.size <= _UNROLLED_SIZE else []
         self.ahead = Ahead(self.body, far) if far else None
         self.streaming = ""  # i1: whether this launch bypasses the caches
-        pairs = None if once else collapse_flow(entry, lanes, target.vector_bits)
+        pairs = None if once else collapse_flow(entry, lanes, Machine.of(target))
         self.collapsed = None if pairs is None else self._body(self.entry, pairs)
         arrays = [] if stops or once or division is not None else private_arrays(entry, self.flow, self.used)
         self.tables = Tables(self.w, self.words, arithmetic, entry, arrays) if arrays else None
