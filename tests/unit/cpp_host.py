@@ -115,7 +115,8 @@ def argument(a: ArgumentSpec) -> str:
 
 def entry(e: EntryPoint) -> str:
     slots = braces(braces((word("ParamKind", p.kind), p.dim, p.arg, dtype(p.dtype))) for p in e.params)
-    return braces((text(e.symbol), slots, e.rank, e.cost_hint, e.group, str(e.whole_groups).lower()))
+    alone = (text(e.alone), e.locked_cost)
+    return braces((text(e.symbol), slots, e.rank, e.cost_hint, *alone, e.group, str(e.whole_groups).lower()))
 
 
 def step(s: HostStep) -> str:
