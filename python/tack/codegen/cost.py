@@ -45,6 +45,7 @@ _STEADY = 0.5  # of a value that is the same for all lanes or steps evenly: plai
 _BRANCH = 3.0  # that plain code may mispredict
 _RARELY = 0.02
 _LONG_DIVISION = 40.0  # of 64 bits by a number that is not constant: a unit does one at a time
+_MASKED_MORE = 1.6  # of a gather with AVX-512, at most: lanes that are off take no memory's time, but their share of the instruction
 _CHAIN = 2.0  # of one lane
 _EXIT = 24.0  # of a loop that ends somewhere else each time, which the processor mispredicts
 _GAIN = 0.95  # of the time of plain code, from which on lanes are taken
@@ -172,7 +173,10 @@ def share_rounds(entry: EntryPlan, machine: Machine, wanted: int) -> None:
             chosen.append(found[k])
     convert(chosen)
     shared = replace(entry, body=body, plain=entry.body)
-    if chosen and _tally(shared, lanes, machine).vector < _CLEARLY * min(plain.scalar, plain.vector):
+    if not chosen:
+        return
+    tally = _tally(shared, lanes, machine)
+    if tally.vector < _CLEARLY * min(plain.scalar, tally.scalar, plain.vector):
         entry.body, entry.plain = shared.body, shared.plain
 
 
@@ -331,7 +335,7 @@ def _weigh_one(instr: Instr, flow: Flow, rounds: float, idle: float, machine: Ma
             loads = instr.op in ("load", "load_flat")
             if machine.bits >= 512:
                 gather = _GATHER if bits >= 32 or idle > 1.0 else _SHORT_GATHER
-                tally.vector += rounds * idle * (gather if loads else _SCATTER)
+                tally.vector += rounds * min(idle, _MASKED_MORE) * (gather if loads else _SCATTER)
             else:
                 one = _SLOW_GATHER if loads else _SCATTER
                 tally.vector += rounds * (one if idle == 1.0 else (_MASKED_GATHER if loads else _MASKED_LANE) * idle)
