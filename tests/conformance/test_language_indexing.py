@@ -258,7 +258,7 @@ def test_local_arrays_are_zeros_at_first_and_private(device: tack.Device) -> Non
         ("t = tack.local_array(tack.f32, n)", ("compile time",)),
         ("t = tack.local_array(tack.f32, 3)\nt[3] = 1", ("outside",)),
         ("t = tack.local_array(tack.f32, 10 ** 7)", ("limit",)),
-        ("b + 1", ("index",)),
+        ("x = b + 1", ("index",)),
         ("if b:\n    pass", ("truth",)),
         ("x = 1\nx[0] = 2", ("cannot be stored to",)),
         ("x = (1, 2)\nx[0] = 2", ("local_array",)),

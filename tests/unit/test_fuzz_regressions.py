@@ -78,6 +78,7 @@ def k(lo, hi, a_i8, a_u32, o_i8, o_i32):
         ],
     )
     compiled = Compiled(text, ["lo", "hi", "a_i8", "a_u32", "o_i8", "o_i32"], 2)
+    compiled.ir.options["simd"] = 16
     llvm_ir = build_source(compiled.ir, target_of(compiled.device), math).text
     order = re.findall(r"= (freeze|[su]div|[su]rem) <\d+ x i\d+>", llvm_ir)  # each division has a frozen divisor of its own
     divisions = [k for k, kind in enumerate(order) if kind != "freeze"]
@@ -98,6 +99,7 @@ def k(lo, hi, p, a_i8, a_u16, o_i64):
             o_i64[0, i] = p // v
 """
     compiled = Compiled(text, ["lo", "hi", "p", "a_i8", "a_u16", "o_i64"], 2)
+    compiled.ir.options["simd"] = 16
     llvm_ir = build_source(compiled.ir, target_of(compiled.device), math).text
     assert "or i1 false" not in llvm_ir
     assert "select i1 false" not in llvm_ir

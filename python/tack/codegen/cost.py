@@ -35,16 +35,18 @@ _NS = 0.25  # of a simple scalar operation
 _NS_PER_BYTE = 0.06  # of memory, streamed
 _ATOMIC, _LOCKED = 4.0, 24.0  # in simple operations: by a launch that is alone, as those of one thread mostly are, and beside others
 _PRIVATE, _PRIVATE_LANE = 4.0, 2.0  # of an atomic that a table replaces: among other scalar code, and of one lane
-_TURN = 8.0  # of a lane that takes its turn at an atomic
+_TURN = 12.0  # of a lane that takes its turn at an atomic
 _FOLDED_LANE = 6.0  # of an atomic with one element for all lanes: floats are added in turn
-_GATHER, _SCATTER = 5.0, 5.0  # of one lane; what a scalar load or store costs is 1
+_GATHER, _SCATTER = 5.0, 8.0  # of one lane, with AVX-512; what a scalar load or store costs is 1
 _WOVEN = 4.0  # of one column where whole rows are stored
 _SHORT_GATHER = 7.0  # of elements that there is no instruction for, beside ones that there is
-_SLOW_GATHER, _MASKED_GATHER, _MASKED_LANE = 10.0, 5.0, 2.5  # without AVX-512; of one lane that may be off, the last of neighbours
+_LOCAL = 2.5  # times as much for elements of local arrays: what lanes stored one by one is not there yet when they load it again
+_SLOW_GATHER, _SLOW_SCATTER = 6.0, 5.0  # without
+_MASKED_GATHER, _MASKED_LANE = 5.0, 2.5  # likewise, of one lane that may be off, the latter of neighbours
 _STEADY = 0.5  # of a value that is the same for all lanes or steps evenly: plain code hoists it, or has it in an address
-_BRANCH = 3.0  # that plain code may mispredict
+_BRANCH = 6.0  # that plain code may mispredict
 _RARELY = 0.02
-_LONG_DIVISION = 40.0  # of 64 bits by a number that is not constant: a unit does one at a time
+_LONG_DIVISION = 20.0  # of 64 bits by a number that is not constant: a unit does one at a time
 _MASKED_MORE = 1.6  # of a gather with AVX-512, at most: lanes that are off take no memory's time, but their share of the instruction
 _CHAIN = 2.0  # of one lane
 _EXIT = 24.0  # of a loop that ends somewhere else each time, which the processor mispredicts
@@ -333,11 +335,13 @@ def _weigh_one(instr: Instr, flow: Flow, rounds: float, idle: float, machine: Ma
             tally.vector += rounds * idle * (2.0 * tally.rows[array] + 1.0) * registers / lanes
         else:
             loads = instr.op in ("load", "load_flat")
+            if isinstance(array, ScratchArray):
+                rounds *= _LOCAL
             if machine.bits >= 512:
                 gather = _GATHER if bits >= 32 or idle > 1.0 else _SHORT_GATHER
                 tally.vector += rounds * min(idle, _MASKED_MORE) * (gather if loads else _SCATTER)
             else:
-                one = _SLOW_GATHER if loads else _SCATTER
+                one = _SLOW_GATHER if loads else _SLOW_SCATTER
                 tally.vector += rounds * (one if idle == 1.0 else (_MASKED_GATHER if loads else _MASKED_LANE) * idle)
         return
     weight = _SLOW.get(str(instr.attr) if instr.op == "math" else instr.op, 1.0)
@@ -354,7 +358,7 @@ def _weigh_one(instr: Instr, flow: Flow, rounds: float, idle: float, machine: Ma
         part = 0.6 if bits > 32 else 0.1 if machine.bits >= 512 else 0.3 if machine.bits >= 256 else 0.5
         tally.vector += part * weight * rounds * idle
     elif instr.op in ("quot", "rem", "frem"):
-        tally.vector += (1.3 if machine.bits >= 256 else 2.5) * weight * rounds  # lane by lane
+        tally.vector += (1.3 if machine.bits >= 256 else 2.5) * weight * rounds * idle  # lane by lane
     else:
         registers = max(1.0, lanes * max(bits, operand_bits(instr)) / machine.bits)
         tally.vector += weight * register_work(instr, flow, machine) * rounds * idle * registers / lanes
