@@ -12,6 +12,7 @@ namespace tack {
 class Updates {
  public:
   Updates() noexcept;
+  ~Updates() = default;
   Updates(const Updates&) = delete;
   Updates& operator=(const Updates&) = delete;
 
