@@ -163,7 +163,11 @@ bool spin(std::chrono::microseconds budget, Look look, Done done) noexcept {
 /// The workers of one process and the job they share. A fork's child leaves its parent's crew alone and hires its own.
 class Crew {
  public:
-  Crew(int threads, std::uint32_t forks) : forks_(forks), threads_(static_cast<std::uint32_t>(threads)), seats_(threads_) {}
+  Crew(int threads, std::uint32_t forks)
+      : roomy_(static_cast<unsigned>(threads) <= std::thread::hardware_concurrency()),
+        forks_(forks),
+        threads_(static_cast<std::uint32_t>(threads)),
+        seats_(threads_) {}
   ~Crew();
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
@@ -206,11 +210,11 @@ class Crew {
 
   alignas(cache_line) std::atomic<bool> busy_{false};
   std::atomic<bool> started_{false};
+  const bool roomy_;  // each thread can have a processor of its own
   const std::uint32_t forks_;
   const std::uint32_t threads_;
-  std::vector<std::thread> workers_;                                    // constant once started_
-  std::vector<Seat> seats_;                                             // one for each of threads_; the submitter's, number 0, stays empty
-  const bool roomy_ = threads_ <= std::thread::hardware_concurrency();  // each thread can have a processor of its own
+  std::vector<std::thread> workers_;  // constant once started_
+  std::vector<Seat> seats_;           // one for each of threads_; the submitter's, number 0, stays empty
 };
 
 Crew::~Crew() {
@@ -329,12 +333,10 @@ void Crew::work(int number) noexcept {
 void Crew::park(Seat& seat, std::uint64_t seen) noexcept {
   parked_.fetch_add(1, std::memory_order_seq_cst);
   seat.lie_down();
-  if (cursor_.load(std::memory_order_seq_cst) >> chunk_bits != seen || stop_.load(std::memory_order_seq_cst)) {
-    // Something came up: take the announcement back, unless somebody is waking this worker already.
-    if (seat.claim_wake()) {
-      parked_.fetch_sub(1, std::memory_order_relaxed);
-      return;
-    }
+  const bool came_up = cursor_.load(std::memory_order_seq_cst) >> chunk_bits != seen || stop_.load(std::memory_order_seq_cst);
+  if (came_up && seat.claim_wake()) {  // take the announcement back, unless somebody is waking this worker already
+    parked_.fetch_sub(1, std::memory_order_relaxed);
+    return;
   }
   seat.sleep();
 }
