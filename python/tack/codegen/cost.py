@@ -15,7 +15,7 @@ from .llvm_rows import row_lengths, whole_rows
 from .llvm_strides import is_short_step, picks_elements
 from .llvm_tables import private_arrays, used_values
 from .lower import copy_block
-from .machine import SSE4, Machine, branch_work, operand_bits, register_work, round_work, scalar_work, select_work
+from .machine import SSE4, Machine, branch_work, masks_neighbours, operand_bits, register_work, round_work, scalar_work, select_work
 from .params import EntryPlan
 from .pieces import is_large
 from .plain_code import arrays_written, counts_bits, is_rare, steady_loads
@@ -322,7 +322,7 @@ def _weigh_one(instr: Instr, flow: Flow, rounds: float, idle: float, machine: Ma
         registers = max(1.0, lanes * bits / machine.bits)
         if instr in tally.tiled:
             tally.vector += rounds * idle * MOVES * registers / lanes
-        elif step in (-1, 1) and idle > 1.0 and machine.bits < (512 if bits < 32 else 256):
+        elif step in (-1, 1) and idle > 1.0 and not masks_neighbours(machine.bits, bits):
             tally.vector += rounds * idle * _MASKED_LANE  # lane by lane
         elif step in (-1, 0, 1):
             tally.vector += rounds * idle * registers / lanes

@@ -15,6 +15,7 @@ from .llvm_ops import Arithmetic
 from .llvm_rows import WholeRows, load_column, store_column
 from .llvm_strides import is_short_step, load_strided, picks_elements, store_strided
 from .llvm_text import Writer, identifier, literal, llvm_type, suffix
+from .machine import masks_neighbours
 from .params import Slots
 from .streams import AHEAD_BYTES
 from .uniform import Flow
@@ -372,8 +373,6 @@ class Memory:
         vt = llvm_type(dtype, self.lanes)
         if mask is None:
             return self.w.op(hint, f"load {vt}, ptr {at}, align {dtype.itemsize}")
-        if self._one_by_one(dtype):
-            return self.gather(dtype, self._each(dtype, at), mask, hint, vt)
         name = f"llvm.masked.load.{suffix(dtype, self.lanes)}.p0"
         self.arithmetic.declare(name, f"declare {vt} @{name}(ptr, <{self.lanes} x i1>, {vt})")
         return self.w.op(hint, f"call {vt} @{name}(ptr align {dtype.itemsize} {at}, <{self.lanes} x i1> {mask}, {vt} zeroinitializer)")
@@ -400,7 +399,7 @@ class Memory:
 
     def _one_by_one(self, dtype: DType) -> bool:
         """Whether the machine lacks masked loads and stores of neighbouring elements."""
-        return self.arithmetic.x86_bits < (512 if dtype.bits < 32 else 256)
+        return not masks_neighbours(self.arithmetic.x86_bits, dtype.bits)
 
     def _each(self, dtype: DType, at: str) -> str:
         """The addresses of neighbouring elements."""

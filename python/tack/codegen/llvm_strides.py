@@ -36,17 +36,17 @@ def _lowest(memory: Memory, array: ArrayParam, split: Access, flat: bool, step: 
     return memory.w.op(f"{identifier(array.name)}.at", f"getelementptr {llvm_type(array.dtype)}, ptr {at}, i64 {(memory.lanes - 1) * step}")
 
 
-def _places(step: int, lanes: int) -> dict[int, int]:
-    """Elements behind the lowest one, and their lanes."""
-    return {(k if step > 0 else lanes - 1 - k) * abs(step): k for k in range(lanes)}
+def _places(step: int, lanes: int) -> list[int]:
+    """How many elements behind the lowest one each lane's is."""
+    return [(k if step > 0 else lanes - 1 - k) * abs(step) for k in range(lanes)]
 
 
-def _spread_mask(memory: Memory, places: dict[int, int], mask: str | None) -> str:
+def _spread_mask(memory: Memory, places: list[int], mask: str | None) -> str:
     """Which elements are the lanes' that are on."""
-    n, total = memory.lanes, max(places) + 1
+    n, total, lanes = memory.lanes, max(places) + 1, {place: lane for lane, place in enumerate(places)}
     if mask is None:
-        return "<" + ", ".join(f"i1 {'true' if k in places else 'false'}" for k in range(total)) + ">"
-    order = ", ".join(f"i32 {places.get(k, n)}" for k in range(total))
+        return "<" + ", ".join(f"i1 {'true' if k in lanes else 'false'}" for k in range(total)) + ">"
+    order = ", ".join(f"i32 {lanes.get(k, n)}" for k in range(total))
     return memory.w.op("spread", f"shufflevector <{n} x i1> {mask}, <{n} x i1> zeroinitializer, <{total} x i32> <{order}>")
 
 
@@ -58,14 +58,13 @@ def load_strided(memory: Memory, array: ArrayParam, split: Access, flat: bool, m
     w, n, apart = memory.w, memory.lanes, abs(step)
     t, vt, size = llvm_type(array.dtype), llvm_type(array.dtype, n), array.dtype.itemsize
     low = _lowest(memory, array, split, flat, step)
-    place_of = {lane: place for place, lane in _places(step, n).items()}
-    places = [place_of[lane] for lane in range(n)]
+    places = _places(step, n)
     if mask is not None:
-        total = places[-1 if step > 0 else 0] + 1
+        total = max(places) + 1
         wide = llvm_type(array.dtype, total)
         name = f"llvm.masked.load.{suffix(array.dtype, total)}.p0"
         memory.arithmetic.declare(name, f"declare {wide} @{name}(ptr, <{total} x i1>, {wide})")
-        on = _spread_mask(memory, _places(step, n), mask)
+        on = _spread_mask(memory, places, mask)
         all_ = w.op("spread", f"call {wide} @{name}(ptr align {size} {low}, <{total} x i1> {on}, {wide} zeroinitializer)")
         picked = ", ".join(f"i32 {place}" for place in places)
         return w.op(hint, f"shufflevector {wide} {all_}, {wide} poison, <{n} x i32> <{picked}>")
@@ -95,9 +94,9 @@ def store_strided(memory: Memory, array: ArrayParam, split: Access, flat: bool, 
     assert step is not None
     w, n = memory.w, memory.lanes
     places = _places(step, n)
-    total = max(places) + 1
+    total, lanes = max(places) + 1, {place: lane for lane, place in enumerate(places)}
     vt, wide = llvm_type(array.dtype, n), llvm_type(array.dtype, total)
-    order = ", ".join(f"i32 {places[k]}" if k in places else "i32 poison" for k in range(total))
+    order = ", ".join(f"i32 {lanes[k]}" if k in lanes else "i32 poison" for k in range(total))
     spread = w.op("spread", f"shufflevector {vt} {value}, {vt} poison, <{total} x i32> <{order}>")
     name = f"llvm.masked.store.{suffix(array.dtype, total)}.p0"
     memory.arithmetic.declare(name, f"declare void @{name}({wide}, ptr, <{total} x i1>)")

@@ -17,6 +17,7 @@ __all__ = [
     "Machine",
     "branch_work",
     "by_few_bits",
+    "masks_neighbours",
     "operand_bits",
     "register_work",
     "round_work",
@@ -141,6 +142,11 @@ def _kind(instr: Instr, flow: Flow) -> str | None:
     if op == "mul" and bits == 64 and any(a.op == "const" for a in instr.args):
         return "mul 64 by constant" if of.is_int else None
     return f"{op} {bits}" if of.is_int and op in ("mul", "abs") else None
+
+
+def masks_neighbours(vector_bits: int, element_bits: int) -> bool:
+    """Whether there are masked loads and stores of neighbouring elements."""
+    return vector_bits >= (512 if element_bits < 32 else 256)
 
 
 def by_few_bits(instr: Instr) -> bool:
