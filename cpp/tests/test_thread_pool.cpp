@@ -122,6 +122,57 @@ TEST_CASE("pieces begin at multiples of the grain") {
   CHECK(aligned);
 }
 
+TEST_CASE("each thread begins with its own part, launch after launch, and then helps with the others'") {
+  ThreadPool pool(2);
+  const std::thread::id caller = std::this_thread::get_id();
+  for (int repeat = 0; repeat < 50; ++repeat) {
+    std::atomic<std::int64_t> first_of_caller{-1}, first_of_worker{-1}, covered{0};
+    std::atomic<bool> met{true};
+    run(pool, 1024, 1, [&](std::int64_t begin, std::int64_t end) {
+      std::atomic<std::int64_t>& first = std::this_thread::get_id() == caller ? first_of_caller : first_of_worker;
+      std::int64_t none = -1;
+      // Neither goes on before the other has begun, so neither helps with a part that its thread has not touched.
+      if (first.compare_exchange_strong(none, begin) && !eventually([&] { return first_of_caller >= 0 && first_of_worker >= 0; }))
+        met = false;
+      covered += end - begin;
+    });
+    REQUIRE(met);
+    CHECK(first_of_caller == 0);
+    CHECK(first_of_worker == 512);
+    CHECK(covered == 1024);
+  }
+}
+
+TEST_CASE("workers that are late for a job take nothing from the next one, whatever its size") {
+  // More threads than most machines have, so that the system takes some off their processors between any two steps.
+  for (const int threads : {3, 8}) {
+    CAPTURE(threads);
+    ThreadPool pool(threads);
+    std::atomic<std::int64_t> covered{0};
+    std::int64_t expected = 0;
+    for (int repeat = 0; repeat < 30000; ++repeat) {
+      constexpr std::int64_t sizes[] = {2, 51, 3, 200, 9};
+      const std::int64_t n = sizes[repeat % 5];
+      run(pool, n, 1, [&](std::int64_t begin, std::int64_t end) { covered.fetch_add(end - begin, std::memory_order_relaxed); });
+      expected += n;
+    }
+    CHECK(covered == expected);
+  }
+}
+
+TEST_CASE("the parts of workers that don't come are done by the others") {
+  for (const int threads : {2, 3, 64, 2000}) {  // more threads than a job has parts
+    CAPTURE(threads);
+    ThreadPool pool(threads);
+    const int rounds = threads > 100 ? 3 : 200;
+    for (int repeat = 0; repeat < rounds; ++repeat) {
+      Coverage coverage(5000);
+      pool.run(5000, 1, Coverage::body, &coverage);
+      REQUIRE(coverage.once());
+    }
+  }
+}
+
 TEST_CASE("workers run at the same time as the caller, also when parked before") {
   ThreadPool pool(2);
   CHECK(two_threads_meet(pool));

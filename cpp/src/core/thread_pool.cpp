@@ -1,5 +1,5 @@
-// core/thread_pool.cpp -- the pool's one algorithm: a job is a cursor from which the submitter and whichever workers are awake claim
-// pieces.
+// core/thread_pool.cpp -- the pool's one algorithm: a job's pieces are dealt out in parts, one for each thread; the submitter and whichever
+// workers are awake claim from their own part first, then from the others'.
 #include "core/thread_pool.h"
 
 #include <algorithm>
@@ -31,38 +31,35 @@ constexpr std::uint32_t wakes_per_thread = 2;
 
 constexpr std::size_t cache_line = 64;
 
-// The cursor's word: the job's number above, how many chunks are unclaimed below. Whether there is something to claim is thus told by this
-// word alone, and a worker that slept through a job can't claim from a later one with what it remembers: the number would differ.
-constexpr unsigned chunk_bits = 20;
-constexpr std::uint64_t chunk_mask = (std::uint64_t{1} << chunk_bits) - 1;
-constexpr std::int64_t max_pieces = chunk_mask / 2;
+// Launch after launch over the same arrays finds each thread on the same part of them, in that core's cache; a part whose thread sleeps or
+// is held up goes to those that have done their own.
+//
+// The job's word: its number, and how many parts it has. A part's word: the number of the last job that claimed from it, and how many of
+// that job's pieces are left; while that number is an earlier one, all of them are. So a job begins with one store, and a worker that slept
+// through it can't claim from a later one with what it remembers: the numbers differ (those of 2^44 jobs in a row, half a year of
+// launches).
+constexpr unsigned number_at = 20;  // the bits below it are for the count
+constexpr std::uint32_t max_pieces = (1u << number_at) - 1;
 
-/// A job's pieces [first, first + count).
-struct Chunk {
+constexpr std::uint64_t number_of(std::uint64_t word) noexcept { return word >> number_at; }
+constexpr std::uint32_t count_of(std::uint64_t word) noexcept { return static_cast<std::uint32_t>(word) & max_pieces; }
+constexpr std::uint64_t word_of(std::uint64_t number, std::uint32_t count) noexcept { return number << number_at | count; }
+
+/// A part: pieces [first, first + count).
+struct Part {
   std::uint32_t first = 0;
   std::uint32_t count = 0;
 };
 
-// Chunks shrink round by round: each round hands every thread one, half of what is left in all; the last pieces go one by one. So a
-// thread that is held up keeps little waiting.
-constexpr std::uint32_t chunk_size(std::uint32_t rest, std::uint32_t threads) noexcept { return rest / (2 * threads); }
-
-std::uint32_t count_chunks(std::uint32_t pieces, std::uint32_t threads) noexcept {
-  std::uint32_t count = 0, rest = pieces;
-  for (std::uint32_t size; (size = chunk_size(rest, threads)) > 1; rest -= threads * size) count += threads;
-  return count + rest;
+/// Part number `p` of `parts`, which differ by one piece at most.
+constexpr Part part_at(std::uint32_t p, std::uint32_t pieces, std::uint32_t parts) noexcept {
+  const std::uint32_t each = pieces / parts, longer = pieces % parts;
+  return {p * each + std::min(p, longer), each + (p < longer ? 1 : 0)};
 }
 
-/// Chunk number `c` of count_chunks().
-Chunk chunk_at(std::uint32_t c, std::uint32_t pieces, std::uint32_t threads) noexcept {
-  std::uint32_t first = 0, rest = pieces;
-  for (std::uint32_t size; (size = chunk_size(rest, threads)) > 1; rest -= threads * size) {
-    if (c < threads) return {first + c * size, size};
-    c -= threads;
-    first += threads * size;
-  }
-  return {first + c, 1};
-}
+// Claims shrink: each takes half of what is left of a part; the last pieces go one by one. So a thread that is held up keeps little
+// waiting.
+constexpr std::uint32_t claim_size(std::uint32_t rest) noexcept { return std::max(rest / 2, 1u); }
 
 /// Counts the forks that led to this process. A child has none of its parent's threads, and its locks may be held for ever: every pool
 /// compares this number with the one it started under. The one mutable global that pools need; fork offers no other way.
@@ -142,6 +139,11 @@ class alignas(cache_line) Seat {
   thread_host::Processors before_, allowed_;
 };
 
+/// What is left of one part: its word. The thread whose part it is has it in its cache until others come to help.
+struct alignas(cache_line) Claims {
+  std::atomic<std::uint64_t> word{0};
+};
+
 /// Calls `done` until it is true or `budget` has passed; answers whether it became true. Calls `look` between two looks at the clock.
 template <class Look, class Done>
 bool spin(std::chrono::microseconds budget, Look look, Done done) noexcept {
@@ -167,7 +169,8 @@ class Crew {
       : roomy_(static_cast<unsigned>(threads) <= std::thread::hardware_concurrency()),
         forks_(forks),
         threads_(static_cast<std::uint32_t>(threads)),
-        seats_(threads_) {}
+        seats_(threads_),
+        claims_(threads_) {}
   ~Crew();
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
@@ -186,20 +189,21 @@ class Crew {
   void run(std::int64_t n, std::int64_t grain, std::uint32_t pieces, ParallelBody body, void* context) noexcept;
 
  private:
-  void work(int number) noexcept;
-  std::uint32_t drain(std::uint64_t job) noexcept;
+  void work(std::uint32_t number) noexcept;
+  std::uint32_t drain(std::uint64_t job, std::uint32_t mine) noexcept;
+  std::uint32_t drain_part(std::uint64_t job, std::uint32_t part) noexcept;
   void finish(std::uint32_t pieces) noexcept;
   void park(Seat& seat, std::uint64_t seen) noexcept;
-  void clear_processor(int mine) noexcept;
+  void clear_processor(std::uint32_t mine) noexcept;
   void ring(std::uint32_t count) noexcept;
 
   // Written by the submitter between jobs, read by workers. A worker may read them while they change, and then fails to claim:
   // atomics, so that this is no data race; relaxed, so that it costs nothing.
-  alignas(cache_line) std::atomic<std::uint64_t> cursor_{0};
+  alignas(cache_line) std::atomic<std::uint64_t> job_{0};
   std::atomic<ParallelBody> body_{nullptr};
   std::atomic<void*> context_{nullptr};
   std::atomic<std::int64_t> n_{0}, grain_{1};
-  std::atomic<std::uint32_t> pieces_{0}, chunks_{0};
+  std::atomic<std::uint32_t> pieces_{0};
 
   // Pieces of the job that are not done yet, and whether the submitter sleeps on that number.
   alignas(cache_line) std::atomic<std::uint32_t> left_{0};
@@ -215,6 +219,7 @@ class Crew {
   const std::uint32_t threads_;
   std::vector<std::thread> workers_;  // constant once started_
   std::vector<Seat> seats_;           // one for each of threads_; the submitter's, number 0, stays empty
+  std::vector<Claims> claims_;        // of the part of each
 };
 
 Crew::~Crew() {
@@ -228,7 +233,7 @@ void Crew::start() {
   const thread_host::SignalsBlocked blocked;
   workers_.reserve(threads_ - 1);
   try {
-    for (std::uint32_t i = 1; i < threads_; ++i) workers_.emplace_back([this, i] { work(static_cast<int>(i)); });
+    for (std::uint32_t i = 1; i < threads_; ++i) workers_.emplace_back([this, i] { work(i); });
   } catch (const std::system_error& error) {
     if (workers_.empty()) {
       throw Error({.code = ErrorCode::unavailable,
@@ -239,7 +244,7 @@ void Crew::start() {
                    .native_code = error.code().value(),
                    .native_name = {}});
     }
-    // Some is better than none: chunks are claimed, so the missing workers are not missed.
+    // Some is better than none: the parts of those that are missing go to the others.
   }
   started_.store(true, std::memory_order_release);
 }
@@ -249,17 +254,16 @@ void Crew::run(std::int64_t n, std::int64_t grain, std::uint32_t pieces, Paralle
   context_.store(context, std::memory_order_relaxed);
   n_.store(n, std::memory_order_relaxed);
   grain_.store(grain, std::memory_order_relaxed);
-  const std::uint32_t chunks = count_chunks(pieces, threads_);
   pieces_.store(pieces, std::memory_order_relaxed);
-  chunks_.store(chunks, std::memory_order_relaxed);
   left_.store(pieces, std::memory_order_relaxed);
-  const std::uint64_t job = (cursor_.load(std::memory_order_relaxed) >> chunk_bits) + 1;
+  const std::uint32_t parts = std::min(pieces, threads_);  // none is empty
+  const std::uint64_t job = word_of(number_of(job_.load(std::memory_order_relaxed)) + 1, parts);
   // seq_cst pairs with park(): either the worker sees this job, or it is seen as parked here.
-  cursor_.store(job << chunk_bits | chunks, std::memory_order_seq_cst);
+  job_.store(job, std::memory_order_seq_cst);
   clear_processor(0);
-  if (parked_.load(std::memory_order_seq_cst) > 0) ring(std::min(wakes_per_thread, chunks - 1));
+  if (parked_.load(std::memory_order_seq_cst) > 0) ring(std::min(wakes_per_thread, parts - 1));
 
-  const std::uint32_t mine = drain(job);
+  const std::uint32_t mine = drain(job, 0);
   if (left_.fetch_sub(mine, std::memory_order_acq_rel) == mine) return;
   // What is left is claimed and being worked on; a worker that hasn't begun is not waited for.
   // Not politely, as beside a busy neighbour this thread would give away its own time.
@@ -271,24 +275,39 @@ void Crew::run(std::int64_t n, std::int64_t grain, std::uint32_t pieces, Paralle
   submitter_sleeps_.store(false, std::memory_order_relaxed);
 }
 
-/// Claims and runs chunks of `job` until none is unclaimed; answers how many pieces that were.
-std::uint32_t Crew::drain(std::uint64_t job) noexcept {
+/// Claims and runs pieces of `job` until none is unclaimed, those of part `mine` first; answers how many that were.
+std::uint32_t Crew::drain(std::uint64_t job, std::uint32_t mine) noexcept {
+  const std::uint32_t parts = count_of(job);
   std::uint32_t pieces_done = 0;
-  std::uint64_t cursor = cursor_.load(std::memory_order_acquire);
-  while (cursor >> chunk_bits == job && (cursor & chunk_mask) != 0) {
-    const std::uint32_t pieces = pieces_.load(std::memory_order_relaxed), chunks = chunks_.load(std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < parts; ++i) {
+    pieces_done += drain_part(job, (mine + i) % parts);
+  }
+  return pieces_done;
+}
+
+/// The same of one part, which is not empty in `job`.
+std::uint32_t Crew::drain_part(std::uint64_t job, std::uint32_t part_number) noexcept {
+  std::atomic<std::uint64_t>& word = claims_[part_number].word;
+  std::uint32_t pieces_done = 0;
+  std::uint64_t seen = word.load(std::memory_order_acquire);
+  // A later job's claim would have been seen together with that job: what was seen is this job's or an earlier one's.
+  while (number_of(job_.load(std::memory_order_acquire)) == number_of(job)) {
     const std::int64_t n = n_.load(std::memory_order_relaxed), grain = grain_.load(std::memory_order_relaxed);
     const ParallelBody body = body_.load(std::memory_order_relaxed);
     void* const context = context_.load(std::memory_order_relaxed);
-    // Success proves that the job had an unclaimed chunk until now, hence that what was read above is its own: the next job's values
-    // are written only after every chunk of this one was claimed and done.
-    if (!cursor_.compare_exchange_weak(cursor, cursor - 1, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
-    const Chunk chunk = chunk_at(chunks - static_cast<std::uint32_t>(cursor & chunk_mask), pieces, threads_);
-    const std::int64_t begin = chunk.first * grain;
-    const std::int64_t length = chunk.count * grain;
+    const Part part = part_at(part_number, pieces_.load(std::memory_order_relaxed), count_of(job));
+    const std::uint32_t rest = number_of(seen) == number_of(job) ? count_of(seen) : part.count;
+    if (rest == 0) break;
+    const std::uint32_t count = claim_size(rest);
+    // Success proves that this part had an unclaimed piece until now, hence that what was read above is this job's: the next job's values
+    // are written only after every piece of this one was claimed and done.
+    if (!word.compare_exchange_weak(seen, word_of(number_of(job), rest - count), std::memory_order_acq_rel, std::memory_order_acquire))
+      continue;
+    const std::int64_t begin = (part.first + part.count - rest) * grain;
+    const std::int64_t length = count * grain;
     body(context, begin, n - begin < length ? n : begin + length);
-    pieces_done += chunk.count;
-    cursor = cursor_.load(std::memory_order_acquire);
+    pieces_done += count;
+    seen = word.load(std::memory_order_acquire);
   }
   return pieces_done;
 }
@@ -301,39 +320,37 @@ void Crew::finish(std::uint32_t pieces) noexcept {
   }
 }
 
-void Crew::work(int number) noexcept {
+void Crew::work(std::uint32_t number) noexcept {
   thread_host::name_this_thread("tack-cpu-" + std::to_string(number));
-  Seat& seat = seats_[static_cast<std::size_t>(number)];
+  Seat& seat = seats_[number];
   seat.begin();
-  std::uint64_t seen = 0;
+  std::uint64_t seen = 0;  // the number of the last job that was looked at
   // Politely: a worker on its submitter's own processor must not keep it from submitting.
   const auto give_way = [&] {
     std::this_thread::yield();
     seat.note_processor();
   };
   while (!stop_.load(std::memory_order_acquire)) {
-    const auto fresh = [&] {
-      return cursor_.load(std::memory_order_acquire) >> chunk_bits != seen || stop_.load(std::memory_order_relaxed);
-    };
+    const auto fresh = [&] { return number_of(job_.load(std::memory_order_acquire)) != seen || stop_.load(std::memory_order_relaxed); };
     const bool slept = !spin(worker_spin, give_way, fresh);
     if (slept) park(seat, seen);
     seat.note_processor();
     // Woken with work at hand: pass the call on before beginning, if there is enough for more.
-    if (slept && (cursor_.load(std::memory_order_acquire) & chunk_mask) > 1) {
+    if (slept && left_.load(std::memory_order_relaxed) > 1) {
       clear_processor(number);
       ring(wakes_per_thread);
     }
-    const std::uint64_t job = cursor_.load(std::memory_order_acquire) >> chunk_bits;
-    if (job == seen) continue;
-    finish(drain(job));
-    seen = job;
+    const std::uint64_t job = job_.load(std::memory_order_acquire);
+    if (number_of(job) == seen) continue;
+    finish(drain(job, number));
+    seen = number_of(job);
   }
 }
 
 void Crew::park(Seat& seat, std::uint64_t seen) noexcept {
   parked_.fetch_add(1, std::memory_order_seq_cst);
   seat.lie_down();
-  const bool came_up = cursor_.load(std::memory_order_seq_cst) >> chunk_bits != seen || stop_.load(std::memory_order_seq_cst);
+  const bool came_up = number_of(job_.load(std::memory_order_seq_cst)) != seen || stop_.load(std::memory_order_seq_cst);
   if (came_up && seat.claim_wake()) {  // take the announcement back, unless somebody is waking this worker already
     parked_.fetch_sub(1, std::memory_order_relaxed);
     return;
@@ -342,13 +359,12 @@ void Crew::park(Seat& seat, std::uint64_t seen) noexcept {
 }
 
 /// Has the workers that are awake on this thread's processor go elsewhere; `mine`: its own number.
-void Crew::clear_processor(int mine) noexcept {
+void Crew::clear_processor(std::uint32_t mine) noexcept {
   if (!roomy_) return;
   const int here = thread_host::this_processor();
   if (here < 0) return;
-  for (int i = 1; i < static_cast<int>(seats_.size()); ++i) {
-    Seat& seat = seats_[static_cast<std::size_t>(i)];
-    if (i != mine && seat.is_on(here)) seat.send_off(here);
+  for (std::uint32_t i = 1; i < threads_; ++i) {
+    if (i != mine && seats_[i].is_on(here)) seats_[i].send_off(here);
   }
 }
 

@@ -1,4 +1,5 @@
-// core/thread_pool.h -- the CPU pool: workers that spin briefly, then park; work handed out from one cursor.
+// core/thread_pool.h -- the CPU pool: workers that spin briefly, then park; each claims from its own part of the work, then from the
+// others'.
 #pragma once
 
 #include <cstdint>
