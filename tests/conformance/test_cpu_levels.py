@@ -56,9 +56,73 @@ device = tack.get_default_device()
 print(json.dumps({"arch": device.arch, "digest": digest.hexdigest(), "compiled": device.compiled, "loaded": device.loaded}))
 """
 
+# Arrays over a mapping whose middle must not be touched, and is not by any iteration: one wild access ends the process. Their elements
+# begin anywhere, so that groups of lanes lie across the borders.
+HOLES = """
+import ctypes, json, mmap
+import numpy as np
+import tack
 
-def run(folder: Path, **settings: str) -> dict[str, Any]:
-    (folder / "program.py").write_text(PROGRAM)
+@tack.kernel
+def outside_range(out, a, low, high):
+    for i in range(a.shape[0]):
+        if i < low or i >= high:
+            out[i] = a[i] + 1
+
+@tack.kernel
+def where_told(out, a, told):
+    for i in range(a.shape[0]):
+        x = out[i]
+        if told[i] != 0:
+            if told[i] != 2:
+                x = x + a[i] * 2
+            a[i] = x
+        out[i] = x
+
+@tack.kernel
+def every_second(out, a, told):
+    for i in range(told.shape[0]):
+        if told[i] != 0:
+            out[i] = a[2 * i]
+            a[2 * i] = 7
+
+libc = ctypes.CDLL(None)
+libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+page = mmap.PAGESIZE
+memory = mmap.mmap(-1, 3 * page)
+hole = ctypes.addressof(ctypes.c_char.from_buffer(memory)) + page
+wrong = []
+
+def check(got, told, expected):
+    if not (got[told] == expected).all() or got[~told].any():
+        wrong.append((a.dtype.name, first))
+
+for dtype in (np.uint8, np.int16, np.int32, np.float32, np.int64, np.float64):
+    for first in (0, 1, 3, 13):
+        whole = np.frombuffer(memory, dtype)
+        low, high, a = len(whole) // 3 - first, len(whole) // 3 * 2 - first, whole[first:]
+        a[:] = 1
+        told = np.ones(len(a), bool)
+        told[low:high] = False
+        half = np.ones((len(a) + 1) // 2, bool)
+        half[low // 2 : (high + 1) // 2] = False
+        out, other, third = np.zeros_like(a), np.zeros_like(a), np.zeros(len(half), dtype)
+        assert libc.mprotect(hole, page, 0) == 0
+        outside_range(out, a, low, high)
+        where_told(other, a, told.astype(np.uint8))
+        every_second(third, a, half.astype(np.uint8))
+        assert libc.mprotect(hole, page, mmap.PROT_READ | mmap.PROT_WRITE) == 0
+        check(out, told, 2)
+        check(other, told, 2)
+        check(third, half, 2)
+        if not (a[::2][half] == 7).all() or not (a[low:high] == 1).all():
+            wrong.append((a.dtype.name, first))
+print(json.dumps({"wrong": wrong}))
+"""
+
+
+def run(folder: Path, program: str = PROGRAM, **settings: str) -> dict[str, Any]:
+    (folder / "program.py").write_text(program)
     env = {k: v for k, v in os.environ.items() if not k.startswith("TACK_")} | {"TACK_CACHE_DIR": str(folder / "cache"), **settings}
     done = subprocess.run([sys.executable, str(folder / "program.py")], env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -80,6 +144,12 @@ def test_all_levels_store_the_same_in_all_widths(tmp_path: Path, levels: list[st
         for width in ("0", "4", "16"):
             got = run(tmp_path, TACK_CPU_TARGET=level, TACK_CPU_SIMD=width)
             assert (got["arch"], got["digest"]) == (level, expected), (level, width)
+
+
+def test_lanes_that_are_off_touch_no_memory(tmp_path: Path, levels: list[str]) -> None:
+    for level in levels:
+        for width in ("0", "1", "4", "16", "32"):
+            assert run(tmp_path, HOLES, TACK_CPU_TARGET=level, TACK_CPU_SIMD=width) == {"wrong": []}, (level, width)
 
 
 def test_a_weaker_machine_does_not_load_what_a_stronger_one_compiled(tmp_path: Path, levels: list[str]) -> None:

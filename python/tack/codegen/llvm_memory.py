@@ -23,6 +23,7 @@ from .uniform import Flow
 __all__ = ["Memory", "Values", "Words"]
 
 _SMALL_LOCAL = 32  # elements of a local array that are zeroed one by one, so that registers can hold them
+_PAGE_BYTES = 4096  # the smallest page of any machine that Tack prints for
 
 
 class Words:
@@ -330,19 +331,21 @@ class Memory:
         self.arithmetic.declare("llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
         self.w.do(f"call void @llvm.prefetch.p0(ptr {at}, i32 {write}, i32 3, i32 1)")
 
-    def inside(self, array: ArrayParam, at: str, size: int) -> str:
-        """i1: whether so many bytes behind an address lie between the array's first and last element."""
+    def _one_page(self, array: ArrayParam, at: str, size: int) -> str:
+        """i1: whether so many bytes behind an address lie between the array's first and last element, and on one page."""
         w = self.w
         low, high = self.words.span(array)
         place = w.op("place", f"ptrtoint ptr {at} to i64")
         room = w.op("room", f"icmp sge i64 {w.op('room', f'sub i64 {high}, {place}')}, {size}")
-        return w.op("inside", f"and i1 {room}, {w.op('behind', f'icmp uge i64 {place}, {low}')}")
+        inside = w.op("inside", f"and i1 {room}, {w.op('behind', f'icmp uge i64 {place}, {low}')}")
+        on_page = w.op("on.page", f"and i64 {place}, {_PAGE_BYTES - 1}")
+        return w.op("inside", f"and i1 {inside}, {w.op('one.page', f'icmp ule i64 {on_page}, {_PAGE_BYTES - size}')}")
 
     def _load_around(self, array: ArrayParam, at: str, mask: str, hint: str) -> str:
         """All lanes' elements where these lie between the array's first and last one, as they mostly do: nobody looks at those of lanes
-        that are off."""
+        that are off. As a lane is on, their page can be read (a mapping may have holes where a program takes care not to look)."""
         w, vt = self.w, llvm_type(array.dtype, self.lanes)
-        ok = self.inside(array, at, self.lanes * array.dtype.itemsize)
+        ok = self._one_page(array, at, self.lanes * array.dtype.itemsize)
         out = w.once(f"{hint}.lanes", f"alloca {vt}, align 64")
         whole, part, end = w.label("load.all"), w.label("load.some"), w.label("loaded")
         w.cbr(ok, whole, part)
