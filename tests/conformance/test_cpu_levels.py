@@ -86,6 +86,12 @@ def every_second(out, a, told):
             out[i] = a[2 * i]
             a[2 * i] = 7
 
+@tack.kernel
+def pixels(out, a, told):
+    for i in range(told.shape[0]):
+        if told[i] != 0:
+            out[i] = a[i, 0] + a[i, 1] + a[i, 2]
+
 libc = ctypes.CDLL(None)
 libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 page = mmap.PAGESIZE
@@ -106,13 +112,18 @@ for dtype in (np.uint8, np.int16, np.int32, np.float32, np.int64, np.float64):
         told[low:high] = False
         half = np.ones((len(a) + 1) // 2, bool)
         half[low // 2 : (high + 1) // 2] = False
-        out, other, third = np.zeros_like(a), np.zeros_like(a), np.zeros(len(half), dtype)
+        rgb = a[: len(a) // 3 * 3].reshape(-1, 3)
+        bright = np.ones(len(rgb), bool)
+        bright[low // 3 : (high + 2) // 3] = False
+        out, other, third, sums = np.zeros_like(a), np.zeros_like(a), np.zeros(len(half), dtype), np.zeros(len(rgb), dtype)
         assert libc.mprotect(hole, page, 0) == 0
         outside_range(out, a, low, high)
+        pixels(sums, rgb, bright.astype(np.uint8))
         where_told(other, a, told.astype(np.uint8))
         every_second(third, a, half.astype(np.uint8))
         assert libc.mprotect(hole, page, mmap.PROT_READ | mmap.PROT_WRITE) == 0
         check(out, told, 2)
+        check(sums, bright, 3)
         check(other, told, 2)
         check(third, half, 2)
         if not (a[::2][half] == 7).all() or not (a[low:high] == 1).all():

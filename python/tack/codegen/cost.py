@@ -52,7 +52,7 @@ _CHAIN = 2.0  # of one lane
 _EXIT = 24.0  # of a loop that ends somewhere else each time, which the processor mispredicts
 _GAIN = 0.95  # of the time of plain code, from which on lanes are taken
 _CLEARLY = 0.8  # of the time of another way, from which on lanes share inner loops: what is known of these is coarse
-_ASTRAY = 3.0  # how many rounds lanes take over those of one, where they leave a loop one by one by what memory tells
+_ASTRAY = 3.25  # how many rounds lanes take over those of one, where they leave a loop one by one by what memory tells
 _COLUMNS = 4  # assumed of a short dimension whose length is not known
 
 

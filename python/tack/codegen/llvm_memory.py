@@ -331,8 +331,9 @@ class Memory:
         self.arithmetic.declare("llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
         self.w.do(f"call void @llvm.prefetch.p0(ptr {at}, i32 {write}, i32 3, i32 1)")
 
-    def _one_page(self, array: ArrayParam, at: str, size: int) -> str:
-        """i1: whether so many bytes behind an address lie between the array's first and last element, and on one page."""
+    def readable(self, array: ArrayParam, at: str, size: int) -> str:
+        """i1: whether so many bytes behind an address lie between the array's first and last element, and on one page. If some lane reads
+        of them, others may (a mapping may have holes where a program takes care not to look)."""
         w = self.w
         low, high = self.words.span(array)
         place = w.op("place", f"ptrtoint ptr {at} to i64")
@@ -343,9 +344,9 @@ class Memory:
 
     def _load_around(self, array: ArrayParam, at: str, mask: str, hint: str) -> str:
         """All lanes' elements where these lie between the array's first and last one, as they mostly do: nobody looks at those of lanes
-        that are off. As a lane is on, their page can be read (a mapping may have holes where a program takes care not to look)."""
+        that are off."""
         w, vt = self.w, llvm_type(array.dtype, self.lanes)
-        ok = self._one_page(array, at, self.lanes * array.dtype.itemsize)
+        ok = self.readable(array, at, self.lanes * array.dtype.itemsize)
         out = w.once(f"{hint}.lanes", f"alloca {vt}, align 64")
         whole, part, end = w.label("load.all"), w.label("load.some"), w.label("loaded")
         w.cbr(ok, whole, part)

@@ -156,7 +156,7 @@ def load_column(memory: Memory, instr: Instr, split: Access, mask: str | None, h
         rows, apart = w.label("rows"), w.label("rows.longer")
         good = _as_long(memory, array, length)
         if mask is not None:
-            good = w.op("good", f"and i1 {good}, {memory.inside(array, at, n * length * array.dtype.itemsize)}")
+            good = w.op("good", f"and i1 {good}, {memory.readable(array, at, n * length * array.dtype.itemsize)}")
         w.cbr(good, rows, apart)
         w.start(rows)
         w.do(f"store {vt} {_pick(memory, array, at, length, column, hint)}, ptr {out}, align 64")
