@@ -38,9 +38,8 @@ constexpr std::int64_t line_iterations = 64;  // pieces of cheap iterations star
 constexpr double first_measure_ns = 1e7, last_measure_ns = 1e10, measure_growth = 10;
 constexpr double busy_measure_ns = 2.5e8;                 // after a machine turned out to be too busy: what 8 ms are 3 % of
 constexpr double worst_ratio = 4, interrupted_ratio = 2;  // what one launch counts for at most: it may have been interrupted
-// After launches on one thread the data lie in its core's cache. So many launches over threads fetch their parts from there, unless they
-// take so long that this is a trifle (a cache of 2 MiB moves in about 50 us), and tell nothing about those to come.
-constexpr int settling_launches = 2;
+// After launches on one thread the data lie in its core's cache. The next launch over threads fetches their parts from there, and tells
+// nothing about those to come, unless it takes longer than this: a cache of 2 MiB moves in about 50 us.
 constexpr double settling_ns = 5e5;
 constexpr double useless_ratio = 0.95, retry_ratio = 0.85;
 constexpr int most_launches = 512;       // of a spell without threads
@@ -131,12 +130,12 @@ void EntryCost::ran_serial(std::int64_t iterations, double ns) noexcept {
   }
   // A spell without threads is there to find out whether they were left out for a wrong reason.
   const double rise = hold_off_.load(std::memory_order_relaxed) > 0 ? quick_rise : slow_rise;
-  settling_.store(settling_launches, std::memory_order_relaxed);
+  settling_.store(true, std::memory_order_relaxed);
   sample(iterations, ns / static_cast<double>(iterations), rise);
 }
 
 int EntryCost::longest_spell(double ratio, double serial_ns) noexcept {
-  const int trial = serial_ns < settling_ns ? 1 + settling_launches : 1;
+  const int trial = serial_ns < settling_ns ? 2 : 1;  // launches
   const double launches = std::max(trial * (ratio - 1) / lost_in_trials, spell_ns / serial_ns);
   return static_cast<int>(std::clamp(launches, static_cast<double>(first_spell), static_cast<double>(most_launches)));
 }
@@ -149,8 +148,8 @@ void EntryCost::ran_parallel(std::int64_t iterations, double busy_ns) noexcept {
 void EntryCost::compared(std::int64_t iterations, double wall_ns) noexcept {
   const double serial_ns = predict(iterations);
   if ((varies() && !locks_) || !(serial_ns > 0) || serial_ns == unknown) return;
-  if (const int settling = settling_.load(std::memory_order_relaxed); settling > 0) {
-    settling_.store(settling - 1, std::memory_order_relaxed);
+  if (settling_.load(std::memory_order_relaxed)) {
+    settling_.store(false, std::memory_order_relaxed);
     if (serial_ns < settling_ns) return;
   }
   const double old = static_cast<double>(ratio_.load(std::memory_order_relaxed));

@@ -81,7 +81,7 @@ class EntryCost {
   std::array<std::atomic<bool>, classes> timed_{};  // a whole launch ran on one thread
   std::atomic<float> latest_{-1.0f};
   std::atomic<float> ratio_{0.5f};       // wall time over the serial prediction, of parallel launches
-  std::atomic<int> settling_{0};         // launches until the threads have their parts in their own caches
+  std::atomic<bool> settling_{false};    // the last launch ran on one thread, in whose core's cache the data lie
   std::atomic<int> hold_off_{0};         // launches left of the present spell without threads
   std::atomic<int> spell_{first_spell};  // length of the next one
 };
