@@ -41,9 +41,14 @@ def _places(step: int, lanes: int) -> list[int]:
     return [(k if step > 0 else lanes - 1 - k) * abs(step) for k in range(lanes)]
 
 
+def _lane_at(places: list[int]) -> dict[int, int]:
+    """Which lane has an element."""
+    return {place: lane for lane, place in enumerate(places)}
+
+
 def _spread_mask(memory: Memory, places: list[int], mask: str | None) -> str:
     """Which elements are the lanes' that are on."""
-    n, total, lanes = memory.lanes, max(places) + 1, {place: lane for lane, place in enumerate(places)}
+    n, total, lanes = memory.lanes, max(places) + 1, _lane_at(places)
     if mask is None:
         return "<" + ", ".join(f"i1 {'true' if k in lanes else 'false'}" for k in range(total)) + ">"
     order = ", ".join(f"i32 {lanes.get(k, n)}" for k in range(total))
@@ -94,7 +99,7 @@ def store_strided(memory: Memory, array: ArrayParam, split: Access, flat: bool, 
     assert step is not None
     w, n = memory.w, memory.lanes
     places = _places(step, n)
-    total, lanes = max(places) + 1, {place: lane for lane, place in enumerate(places)}
+    total, lanes = max(places) + 1, _lane_at(places)
     vt, wide = llvm_type(array.dtype, n), llvm_type(array.dtype, total)
     order = ", ".join(f"i32 {lanes[k]}" if k in lanes else "i32 poison" for k in range(total))
     spread = w.op("spread", f"shufflevector {vt} {value}, {vt} poison, <{total} x i32> <{order}>")
